@@ -1,0 +1,54 @@
+// The grouped expert call: all routed (row, k) pairs of one wave through their experts, and the
+// weighted sum of a step's partial results. Plain data, so that it can cross to a stream by value;
+// what it points to must live until the stream has run it.
+#ifndef BERTH_KERNELS_EXPERT_GROUPED_CALL_H_
+#define BERTH_KERNELS_EXPERT_GROUPED_CALL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/expert/expert_spec.h"
+
+namespace berth::kernels {
+
+// A unit of a wave and the pairs routed to it: pairs[first_pair .. first_pair + pair_count).
+struct WaveUnit {
+  UnitIndex unit = kNoUnit;
+  uint32_t expert = 0;  // the model's own id, for the siblings
+  uint32_t first_pair = 0;
+  uint32_t pair_count = 0;
+  // Null: take the address from the card's pointer table. Units that run from the ring have no
+  // table entry and bring their address.
+  const std::byte* address = nullptr;
+};
+
+struct GroupedCall {
+  const ExpertSpec* spec = nullptr;
+  const WaveUnit* units = nullptr;
+  uint32_t unit_count = 0;
+  const uint32_t* pairs = nullptr;  // row * top_k + k
+  uint32_t top_k = 0;
+  const float* x = nullptr;  // [rows][hidden], dense
+  // Router weights [rows][top_k]; read only where conventions.weights_before is set.
+  const float* weights = nullptr;
+  float* partials = nullptr;  // [rows * top_k][hidden]; the call writes exactly its pairs' rows
+};
+
+// y[row] = sum over k ascending of weights[row][k] * partials[row * top_k + k], skipping pairs
+// with ids < 0. With weights_before the weights are already in the partials and count as 1.
+struct ReduceCall {
+  uint32_t rows = 0;
+  uint32_t top_k = 0;
+  uint32_t hidden = 0;
+  const float* partials = nullptr;
+  const float* weights = nullptr;  // [rows][top_k]
+  const int32_t* ids = nullptr;    // [rows][top_k], kNoExpert where a pair routes to nobody
+  bool weights_before = false;
+  void* y = nullptr;       // [rows] rows, y_stride elements apart
+  size_t y_stride = 0;     // elements
+  DataType y_type = DataType::kF32;
+};
+
+}  // namespace berth::kernels
+
+#endif  // BERTH_KERNELS_EXPERT_GROUPED_CALL_H_
