@@ -1,0 +1,275 @@
+#include "scheduler/core.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace berth::scheduler {
+namespace {
+
+std::vector<uint32_t> Bases(const std::vector<uint32_t>& class_slots) {
+  std::vector<uint32_t> bases;
+  uint32_t at = 0;
+  for (uint32_t slots : class_slots) {
+    bases.push_back(at);
+    at += slots;
+  }
+  return bases;
+}
+
+Status CheckGeometry(const Geometry& g) {
+  const auto bad = [](const std::string& what) {
+    return InvalidArgumentError("geometry: " + what);
+  };
+  if (g.layers == 0 || g.experts == 0 || g.top_k == 0) return bad("no layers, experts or top-k");
+  if (g.top_k > g.experts) return bad("top-k is larger than the number of experts");
+  if (g.layer_class.size() != g.layers || g.layer_payload_bytes.size() != g.layers ||
+      g.layer_extents.size() != g.layers) {
+    return bad("one entry per layer is needed");
+  }
+  if (g.extent_read_bytes.size() != static_cast<size_t>(g.units()) * g.max_extents) {
+    return bad("read sizes: one entry per unit and extent is needed");
+  }
+  for (uint32_t l = 0; l < g.layers; ++l) {
+    if (g.layer_class[l] >= g.size_classes) return bad("size class out of range");
+    if (g.layer_extents[l] == 0 || g.layer_extents[l] > g.max_extents || g.max_extents > 8) {
+      return bad("extents out of range");
+    }
+  }
+  for (uint8_t drive : g.unit_drive) {
+    if (drive >= g.drives) return bad("drive out of range");
+  }
+  return Status();
+}
+
+// Units whose operations can be live at once, as far as callers keep to what they promise.
+uint32_t LiveUnits(const CoreOptions& o) {
+  const uint64_t step_units =
+      std::min<uint64_t>(o.geometry.experts, static_cast<uint64_t>(o.max_rows) * o.geometry.top_k);
+  const uint64_t units = step_units * o.max_tickets + 2ull * o.max_prefetch_units * o.max_tickets +
+                         static_cast<uint64_t>(o.max_lease_units) * 2;
+  return static_cast<uint32_t>(std::min<uint64_t>(units, 4ull * o.geometry.units() + 4096));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Core>> Core::Create(CoreOptions options, Sink* sink) {
+  BERTH_RETURN_IF_ERROR(CheckGeometry(options.geometry));
+  std::unique_ptr<Core> core(new Core(std::move(options), sink));
+  BERTH_RETURN_IF_ERROR(core->Init());
+  return core;
+}
+
+// Per unit: read, copy, publish, copy back, unpublish; each with an edge or two, a reader entry and
+// its share of a wave.
+Core::Core(CoreOptions options, Sink* sink)
+    : options_(std::move(options)),
+      geometry_(options_.geometry),
+      sink_(sink),
+      graph_(5 * LiveUnits(options_) + 1024, 16 * LiveUnits(options_) + 4096, this) {}
+
+Status Core::Init() {
+  const Geometry& g = geometry_;
+  if (options_.cards.empty()) return InvalidArgumentError("no card: at least one is needed");
+  if (options_.max_tickets == 0 || options_.max_rows == 0) {
+    return InvalidArgumentError("max_tickets and max_rows must be at least 1");
+  }
+  if (!options_.card_of_unit.empty() && options_.card_of_unit.size() != g.units()) {
+    return InvalidArgumentError("placement: one card per unit is needed");
+  }
+  for (uint8_t card : options_.card_of_unit) {
+    if (card >= options_.cards.size()) return InvalidArgumentError("placement: no such card");
+  }
+  if (options_.staging_slots == 0 || options_.prefetch_staging_slots == 0) {
+    return InvalidArgumentError("staging: at least one slot for demand and one for prefetch");
+  }
+  BERTH_RETURN_IF_ERROR(InitCards());
+  BERTH_RETURN_IF_ERROR(InitHost());
+  staging_.resize(options_.staging_slots + options_.prefetch_staging_slots);
+  for (uint32_t d = 0; d < g.drives; ++d) {
+    reads_.emplace_back(options_.read_bytes_in_flight, options_.prefetch_read_bytes_in_flight);
+  }
+  const uint64_t pairs = static_cast<uint64_t>(options_.max_rows) * g.top_k;
+  const size_t step_units = std::min<uint64_t>(pairs, g.experts);
+  tickets_.resize(options_.max_tickets);
+  for (uint32_t t = options_.max_tickets; t > 0; --t) {
+    tickets_[t - 1].pairs.resize(pairs);
+    tickets_[t - 1].units.reserve(step_units);
+    free_tickets_.push_back(t - 1);
+  }
+  leases_.resize(options_.max_leases);
+  for (uint32_t l = options_.max_leases; l > 0; --l) {
+    leases_[l - 1].slots.reserve(options_.max_lease_units);
+    free_leases_.push_back(l - 1);
+  }
+  locals_.reserve(step_units);
+  local_of_expert_.resize(g.experts);
+  expert_stamp_.assign(g.experts, 0);
+  stamps_.assign(g.units(), 0);
+  prefetch_left_ = options_.max_prefetch_units;
+  counters_.cards.resize(cards_.size());
+  return Status();
+}
+
+Status Core::InitCards() {
+  const Geometry& g = geometry_;
+  chunk_ = std::max<uint32_t>(1, options_.chunk);
+  CoreOptions::Sharing sharing = options_.sharing;
+  for (uint32_t c = 0; c < options_.cards.size(); ++c) {
+    const CardOptions& card = options_.cards[c];
+    if (card.class_slots.size() != g.size_classes) {
+      return InvalidArgumentError("card " + std::to_string(c) +
+                                  ": slots for every size class are needed");
+    }
+    if (card.ring_slots == 0) return InvalidArgumentError("a ring of at least one unit is needed");
+    chunk_ = std::min(chunk_, card.ring_slots);
+    std::vector<uint64_t> class_units(g.size_classes, 0);
+    for (UnitIndex u = 0; u < g.units(); ++u) {
+      if (CardOf(u) == c) ++class_units[g.class_of(u)];
+    }
+    for (uint32_t k = 0; k < g.size_classes; ++k) {
+      const uint64_t least = std::min<uint64_t>(3ull * g.top_k, class_units[k]);
+      if (card.class_slots[k] < least) {
+        return InvalidArgumentError("card " + std::to_string(c) + ": " +
+                                    std::to_string(card.class_slots[k]) + " slots for size class " +
+                                    std::to_string(k) + ", at least " + std::to_string(least) +
+                                    " (3 x top-k) are needed");
+      }
+    }
+    NoteCliff(c, card, &sharing);
+  }
+  if (chunk_ < options_.chunk) {
+    notes_.push_back("chunk lowered from " + std::to_string(options_.chunk) + " to the ring's " +
+                     std::to_string(chunk_) + " units");
+  }
+  for (uint32_t c = 0; c < options_.cards.size(); ++c) {
+    TierOptions tier;
+    tier.name = "card " + std::to_string(c);
+    tier.class_slots = options_.cards[c].class_slots;
+    tier.sharing =
+        sharing == CoreOptions::Sharing::kPerLayer ? SlotSharing::kPerLayer : SlotSharing::kShared;
+    tier.policy = options_.policy;
+    tier.sweep_share = options_.sweep_share;
+    tier.seed = options_.seed + 1000 * c;
+    tier.heat = options_.heat;
+    Card made;
+    BERTH_ASSIGN_OR_RETURN(made.arena, Tier::Create(g, tier));
+    made.base = Bases(tier.class_slots);
+    made.ring.resize(options_.cards[c].ring_slots);
+    made.table_op.resize(g.units());
+    made.copies = std::make_unique<TransferQueue>(options_.copy_bytes_in_flight,
+                                                  options_.prefetch_copy_bytes_in_flight);
+    for (std::string& note : made.arena->Notes()) {
+      notes_.push_back(tier.name + ": " + std::move(note));
+    }
+    cards_.push_back(std::move(made));
+  }
+  return Status();
+}
+
+// One global order smaller than one token's cycle hits nothing: what a step needs next is always
+// what left last.
+void Core::NoteCliff(uint32_t card, const CardOptions& card_options,
+                     CoreOptions::Sharing* sharing) {
+  if (options_.sharing == CoreOptions::Sharing::kPerLayer) return;
+  for (uint32_t k = 0; k < geometry_.size_classes; ++k) {
+    const uint64_t class_layers =
+        std::count(geometry_.layer_class.begin(), geometry_.layer_class.end(), k);
+    const uint64_t cycle = class_layers * geometry_.top_k / options_.cards.size();
+    if (card_options.class_slots[k] >= cycle) continue;
+    // Counts that survive eviction stand the cliff; recency does not.
+    const bool open =
+        options_.sharing == CoreOptions::Sharing::kAuto && options_.policy.rfind("lfu", 0) != 0;
+    if (open) *sharing = CoreOptions::Sharing::kPerLayer;
+    notes_.push_back("card " + std::to_string(card) + ": " +
+                     std::to_string(card_options.class_slots[k]) + " slots of size class " +
+                     std::to_string(k) + " are fewer than one token's " + std::to_string(cycle) +
+                     " units (layers x top-k): " +
+                     (open ? "each layer has its own quota" : "hits will be few, raise --arena"));
+  }
+}
+
+Status Core::InitHost() {
+  const auto& slots = options_.host_class_slots;
+  if (std::all_of(slots.begin(), slots.end(), [](uint32_t s) { return s == 0; })) return Status();
+  if (slots.size() != geometry_.size_classes) {
+    return InvalidArgumentError("host tier: slots for every size class are needed");
+  }
+  TierOptions tier;
+  tier.name = "host tier";
+  tier.class_slots = slots;
+  tier.policy = options_.host_policy;
+  tier.sweep_share = options_.sweep_share;
+  tier.seed = options_.seed + 999983;
+  tier.heat = options_.heat;
+  BERTH_ASSIGN_OR_RETURN(host_, Tier::Create(geometry_, tier));
+  host_base_ = Bases(slots);
+  for (std::string& note : host_->Notes()) notes_.push_back(tier.name + ": " + std::move(note));
+  return Status();
+}
+
+CardSlot Core::Find(UnitIndex unit) const {
+  const uint32_t card = CardOf(unit);
+  const uint32_t index = cards_[card].arena->Find(unit);
+  return index == kNone ? CardSlot{card} : ArenaPlace(card, index);
+}
+
+uint64_t Core::resident_bytes() const {
+  uint64_t bytes = graph_.resident_bytes() + stamps_.capacity() * sizeof(uint64_t);
+  for (const Card& card : cards_) {
+    bytes += card.arena->resident_bytes() + card.table_op.capacity() * sizeof(OpRef);
+  }
+  if (host_ != nullptr) bytes += host_->resident_bytes();
+  for (const Ticket& ticket : tickets_) {
+    bytes +=
+        ticket.pairs.capacity() * sizeof(uint32_t) + ticket.units.capacity() * sizeof(WaveUnit);
+  }
+  return bytes;
+}
+
+HostSlot Core::HostPlace(uint32_t index) const {
+  const Slot& slot = host_->slot(index);
+  return {false, slot.size_class, slot.local};
+}
+
+CardSlot Core::ArenaPlace(uint32_t card, uint32_t index) const {
+  const Slot& slot = cards_[card].arena->slot(index);
+  return {card, false, slot.size_class, slot.local};
+}
+
+Slot& Core::HostSlotOf(const HostSlot& place) {
+  if (place.staging) return staging_[place.slot];
+  return host_->slot(host_base_[place.size_class] + place.slot);
+}
+
+Slot& Core::CardSlotOf(const CardSlot& place) {
+  Card& card = cards_[place.card];
+  if (place.ring) return card.ring[place.slot];
+  return card.arena->slot(card.base[place.size_class] + place.slot);
+}
+
+Status Core::CheckInvariants() const {
+  BERTH_RETURN_IF_ERROR(CheckBalance(counters_));
+  const auto check_tier = [&](const Tier& tier, bool card) -> Status {
+    uint32_t decided = 0;
+    for (uint32_t s = 0; s < tier.slot_count(); ++s) {
+      const Slot& slot = tier.slot(s);
+      if (slot.unit != kNoUnit) {
+        ++decided;
+        if (tier.Find(slot.unit) != s) return InternalError("slot and unit disagree");
+      }
+      if (card && slot.state == SlotState::kResident && slot.holds == kNoUnit) {
+        return InternalError("a published slot holds nothing");
+      }
+    }
+    if (decided != tier.resident_count()) return InternalError("resident count is off");
+    return Status();
+  };
+  for (const Card& card : cards_) BERTH_RETURN_IF_ERROR(check_tier(*card.arena, true));
+  if (host_ != nullptr) BERTH_RETURN_IF_ERROR(check_tier(*host_, false));
+  return Status();
+}
+
+}  // namespace berth::scheduler

@@ -1,0 +1,237 @@
+// Core: the passive state machine that decides where units are and in what order they move.
+//
+// No threads, no clock, no I/O. Inputs are submissions (steps, hints, leases) and completions;
+// outputs go to a Sink. Decisions depend on the order of submissions alone: when a step is
+// submitted, its hits, victims, slots, ring places, waves and sources are fixed as if every earlier
+// transfer were done. Completions release decided actions and change none of them (but a failed
+// read, which takes its unit out of residency again).
+//
+// Not thread-safe: the owner serializes all calls. Calls must not come from inside the sink.
+// No operator new after Create while callers keep to max_tickets, max_rows, max_prefetch_units.
+#ifndef BERTH_SCHEDULER_CORE_H_
+#define BERTH_SCHEDULER_CORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "berth/status.h"
+#include "scheduler/actions.h"
+#include "scheduler/counters.h"
+#include "scheduler/geometry.h"
+#include "scheduler/op_graph.h"
+#include "scheduler/tier.h"
+#include "scheduler/transfer_queue.h"
+
+namespace berth::scheduler {
+
+struct CardOptions {
+  std::vector<uint32_t> class_slots;  // arena slots per size class
+  uint32_t ring_slots = 2;            // each fits the largest unit
+};
+
+struct CoreOptions {
+  Geometry geometry;
+  std::vector<CardOptions> cards;
+  std::vector<uint8_t> card_of_unit;  // [units] placement; empty: all on card 0
+  // The arena's policy. kAuto: shared, or quotas per layer where a shared order would be smaller
+  // than one token's cycle (the cliff).
+  enum class Sharing : uint8_t { kAuto, kShared, kPerLayer };
+  std::string policy = "lru";
+  Sharing sharing = Sharing::kAuto;
+  std::vector<double> heat;
+  uint32_t chunk = 8;  // missed units per wave; clamped to the ring
+  // A step of more rows than this is a sweep (a prompt); see tier.h.
+  uint32_t sweep_rows = 64;
+  double sweep_share = 0.5;
+  uint64_t seed = 1;
+
+  std::vector<uint32_t> host_class_slots;  // host tier; empty or zeros: none
+  bool host_exclusive = false;
+  std::string host_policy = "lru";
+  uint32_t staging_slots = 16;          // for demand; each fits the largest unit
+  uint32_t prefetch_staging_slots = 2;  // the same for hints
+
+  uint64_t read_bytes_in_flight = 32u << 20;  // per drive
+  uint64_t prefetch_read_bytes_in_flight = 4u << 20;
+  uint64_t copy_bytes_in_flight = 32u << 20;  // per card
+  uint64_t prefetch_copy_bytes_in_flight = 4u << 20;
+
+  uint32_t max_tickets = 8;  // steps submitted and not done
+  uint32_t max_rows = 1;     // of a step
+  uint32_t max_leases = 64;
+  uint32_t max_lease_units = 512;    // of a lease
+  uint32_t max_prefetch_units = 64;  // admitted between one step and the next
+};
+
+struct StepSpec {
+  uint32_t layer = 0;
+  uint32_t rows = 0;
+  std::span<const int32_t> ids;  // [rows][top_k]; kNoExpert routes to nobody
+  uint64_t pass = 0;             // forward pass number; taken as the largest seen if smaller
+  uint64_t cookie = 0;           // comes back in actions
+};
+
+class Core final : private OpGraph::Listener {
+ public:
+  // InvalidArgument names what to change: slots below the hard minimum (3 x top_k per class and
+  // card, or all its units), a ring or staging of zero, sizes that contradict the geometry.
+  static Result<std::unique_ptr<Core>> Create(CoreOptions options, Sink* sink);
+
+  // ---- submissions; each decides everything before it returns
+  // OutOfRange for an id, a layer or a row count beyond what was stated; ResourceExhausted when
+  // max_tickets are under way. On an error nothing was decided. A step that routes to nobody is
+  // done before this returns.
+  Result<TicketId> SubmitStep(const StepSpec& step);
+  // Loads units ahead of their use. What cannot be had without harm is dropped, and counted.
+  Status SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass);
+  // Pins units on their cards until ReleaseLease; loads those that have no slot. All or none:
+  // ResourceExhausted where fewer than 3 x top_k slots of a pool would stay unpinned, or nothing
+  // may leave for a unit (units that were already on their way then stay, unpinned).
+  Result<LeaseId> SubmitLease(std::span<const UnitIndex> units, uint64_t cookie);
+  Status ReleaseLease(LeaseId lease);
+
+  // ---- completions, one per action (one per extent for reads); unknown ids are a broken invariant
+  void ReadDone(OpId op, uint32_t extent, const Status& status);
+  void CopyDone(OpId op, const Status& status);
+  void PublishDone(OpId op, const Status& status);
+  void ComputeDone(OpId op, const Status& status);
+
+  // No submission after this. What was not handed to the sink yet is cancelled; what was must
+  // still be answered. Idle when idle().
+  void Close();
+  bool idle() const { return graph_.live_count() == 0; }
+
+  const Counters& counters() const { return counters_; }
+  // The arena slot that holds `unit` on its card, by decision; slot kNoSlot if none.
+  CardSlot Find(UnitIndex unit) const;
+  uint32_t chunk() const { return chunk_; }
+  // What was clamped, assumed or is unwise; one line each, for people.
+  const std::vector<std::string>& notes() const { return notes_; }
+  uint64_t resident_bytes() const;
+  // Every slot's books against each other: used by tests after every event.
+  Status CheckInvariants() const;
+
+ private:
+  struct Local {  // a distinct unit of the step being submitted
+    UnitIndex unit;
+    uint32_t card;
+    uint32_t pair_count;
+    uint32_t first_pair;
+    bool hit;
+  };
+  struct Ticket {
+    bool live = false;
+    uint32_t generation = 0;
+    uint64_t cookie = 0;
+    uint32_t layer = 0;
+    uint32_t waves_left = 0;
+    uint32_t pair_count = 0;
+    std::vector<uint32_t> pairs;
+    std::vector<WaveUnit> units;
+    Status status;
+  };
+  struct LeasedSlot {
+    uint32_t card;
+    uint32_t slot;
+  };
+  struct Lease {
+    bool live = false;
+    bool waiting = false;  // its operation has not ended
+    bool released = false;
+    uint32_t generation = 0;
+    uint64_t cookie = 0;
+    std::vector<LeasedSlot> slots;
+  };
+  struct Card {
+    std::unique_ptr<Tier> arena;
+    std::vector<uint32_t> base;  // first slot index of each class in the arena
+    std::vector<Slot> ring;
+    uint32_t ring_next = 0;
+    std::vector<OpRef> table_op;  // last table update of each unit
+    std::unique_ptr<TransferQueue> copies;
+  };
+  enum class Why : uint8_t { kStep, kHint, kLease };
+
+  Core(CoreOptions options, Sink* sink);
+  Status Init();
+  Status InitCards();
+  Status InitHost();
+  void NoteCliff(uint32_t card, const CardOptions& card_options, CoreOptions::Sharing* sharing);
+
+  // Submissions.
+  Status CheckStep(const StepSpec& step) const;
+  void Group(const StepSpec& step, Ticket* ticket);
+  void BeginStep(uint32_t layer, uint64_t pass, bool sweep);
+  void PlanCard(uint32_t card, uint32_t ticket_index);
+  void AddWave(uint32_t card, uint32_t ticket_index, uint32_t wave, uint32_t first_unit);
+  CardSlot PlaceMiss(UnitIndex unit, uint32_t card);
+  // Takes an arena slot, moving its victim out and the unit in; slot kNoSlot where there is none.
+  CardSlot TakeAndLoad(UnitIndex unit, uint32_t card, Why why);
+  void Evict(UnitIndex victim, const CardSlot& place);
+  void Load(UnitIndex unit, const CardSlot& to, Why why);
+  // Where in host memory the unit's bytes are or will be; decides a read where they are not.
+  HostSlot Source(UnitIndex unit, bool to_arena, Why why);
+  void CountLookup(Why why, bool hit, bool late);
+  HostSlot TakeHost(UnitIndex unit);
+  HostSlot TakeStaging(Why why);
+  void AddRead(UnitIndex unit, const HostSlot& to, Why why);
+  Status CheckLease(std::span<const UnitIndex> units);
+
+  // Operations.
+  void OpReady(uint32_t op) override;
+  void Complete(uint32_t op, const Status& status);
+  void Landed(uint32_t op, const Status& status);
+  void Forget(uint32_t op);
+  void EndWave(uint32_t op, const Status& status);
+  void EndLease(uint32_t op, const Status& status);
+  void EmitCompute(uint32_t op);
+  void PumpReads(uint32_t drive);
+  void PumpCopies(uint32_t card);
+  void Promote(OpRef ref);
+  void PromoteLoad(const Slot& card_slot);
+  void FreeLease(uint32_t index);
+  Slot& HostSlotOf(const HostSlot& place);
+  Slot& CardSlotOf(const CardSlot& place);
+  HostSlot HostPlace(uint32_t index) const;
+  CardSlot ArenaPlace(uint32_t card, uint32_t index) const;
+  uint32_t CardOf(UnitIndex unit) const {
+    return options_.card_of_unit.empty() ? 0 : options_.card_of_unit[unit];
+  }
+  void Decided(uint64_t a, uint64_t b);
+
+  CoreOptions options_;
+  const Geometry& geometry_;
+  Sink* sink_;
+  OpGraph graph_;
+  std::vector<Card> cards_;
+  std::unique_ptr<Tier> host_;
+  std::vector<Slot> staging_;  // demand slots, then prefetch slots
+  uint32_t staging_next_ = 0;
+  uint32_t prefetch_staging_next_ = 0;
+  std::vector<TransferQueue> reads_;  // per drive
+  std::vector<uint32_t> host_base_;   // first slot index of each class in the host tier
+
+  std::vector<Ticket> tickets_;
+  std::vector<uint32_t> free_tickets_;
+  std::vector<Lease> leases_;
+  std::vector<uint32_t> free_leases_;
+  std::vector<Local> locals_;
+  std::vector<uint32_t> local_of_expert_;
+  std::vector<uint64_t> expert_stamp_;
+  std::vector<uint64_t> stamps_;  // per unit: the submission that last named it
+  uint64_t stamp_ = 0;
+  uint64_t pass_ = 0;
+  bool any_pass_ = false;
+  uint32_t chunk_ = 0;
+  uint32_t prefetch_left_ = 0;
+  bool closing_ = false;
+  std::vector<std::string> notes_;
+  Counters counters_;
+};
+
+}  // namespace berth::scheduler
+
+#endif  // BERTH_SCHEDULER_CORE_H_

@@ -1,0 +1,272 @@
+// Core: what happens when something is done.
+#include <string>
+
+#include "runtime/base/check.h"
+#include "scheduler/core.h"
+
+namespace berth::scheduler {
+
+void Core::OpReady(uint32_t index) {
+  Op& op = graph_.op(index);
+  if (!op.status.ok()) {
+    Complete(index, Status(op.status));
+    return;
+  }
+  if (closing_) {
+    Complete(index, CancelledError("closed before it began"));
+    return;
+  }
+  switch (op.kind) {
+    case OpKind::kRead: {
+      const uint32_t drive = geometry_.drive_of(op.unit);
+      reads_[drive].Push(&graph_, index);
+      PumpReads(drive);
+      break;
+    }
+    case OpKind::kCopyUp:
+    case OpKind::kCopyBack:
+      cards_[op.card.card].copies->Push(&graph_, index);
+      PumpCopies(op.card.card);
+      break;
+    case OpKind::kPublish:
+    case OpKind::kUnpublish:
+      op.emitted = true;
+      if (op.kind == OpKind::kUnpublish) CardSlotOf(op.card).state = SlotState::kLeaving;
+      sink_->Publish({graph_.id(index), op.unit, op.card, op.kind == OpKind::kPublish});
+      break;
+    case OpKind::kWave:
+      EmitCompute(index);
+      break;
+    case OpKind::kLease:
+      Complete(index, Status());
+      break;
+  }
+}
+
+void Core::PumpReads(uint32_t drive) {
+  TransferQueue& queue = reads_[drive];
+  const auto bytes_of = [this](uint32_t index) {
+    const Op& op = graph_.op(index);
+    return geometry_.read_bytes(op.unit, op.extents_emitted);
+  };
+  for (uint32_t index; (index = queue.Next(bytes_of)) != kNone;) {
+    Op& op = graph_.op(index);
+    const uint32_t extent = op.extents_emitted++;
+    queue.Started(geometry_.read_bytes(op.unit, extent), op.prefetch);
+    if (op.prefetch) op.prefetch_mask |= 1u << extent;
+    if (extent == 0) {
+      op.emitted = true;
+      Slot& slot = HostSlotOf(op.host);
+      slot.holds = kNoUnit;
+      slot.state = SlotState::kLoading;
+    }
+    if (op.extents_emitted == geometry_.extents(op.unit)) queue.Remove(&graph_, index);
+    sink_->Read({graph_.id(index), op.unit, extent, op.host, op.prefetch});
+  }
+}
+
+void Core::PumpCopies(uint32_t card) {
+  TransferQueue& queue = *cards_[card].copies;
+  const auto bytes_of = [this](uint32_t index) {
+    return geometry_.payload_bytes(graph_.op(index).unit);
+  };
+  for (uint32_t index; (index = queue.Next(bytes_of)) != kNone;) {
+    Op& op = graph_.op(index);
+    queue.Remove(&graph_, index);
+    queue.Started(bytes_of(index), op.prefetch);
+    if (op.prefetch) op.prefetch_mask = 1;
+    op.emitted = true;
+    const bool to_card = op.kind == OpKind::kCopyUp;
+    Slot& host = HostSlotOf(op.host);
+    Slot& slot = CardSlotOf(op.card);
+    BERTH_CHECK_MSG((to_card ? host : slot).holds == op.unit,
+                    "a copy from a slot without the unit");
+    Slot& target = to_card ? slot : host;
+    target.holds = kNoUnit;
+    target.state = SlotState::kLoading;
+    sink_->Copy({graph_.id(index), op.unit, op.host, op.card, to_card, op.prefetch});
+  }
+}
+
+void Core::EmitCompute(uint32_t index) {
+  Op& op = graph_.op(index);
+  const Ticket& ticket = tickets_[op.owner];
+  const std::span<const WaveUnit> units(&ticket.units[op.first_unit], op.unit_count);
+  for (const WaveUnit& unit : units) {
+    const Slot& slot = CardSlotOf(unit.slot);
+    BERTH_CHECK_MSG(slot.holds == unit.unit && slot.state == SlotState::kResident,
+                    "a wave would read a slot that does not hold its unit");
+  }
+  op.emitted = true;
+  ComputeAction action;
+  action.op = graph_.id(index);
+  action.ticket = (static_cast<uint64_t>(ticket.generation) << 32) | op.owner;
+  action.cookie = ticket.cookie;
+  action.layer = ticket.layer;
+  action.card = op.card.card;
+  action.wave = op.wave;
+  action.units = units;
+  action.pairs = {ticket.pairs.data(), ticket.pair_count};
+  sink_->Compute(action);
+}
+
+void Core::ReadDone(OpId id, uint32_t extent, const Status& status) {
+  const uint32_t index = graph_.Find(id);
+  BERTH_CHECK_MSG(index != kNone && graph_.op(index).kind == OpKind::kRead,
+                  "a completion of no read");
+  Op& op = graph_.op(index);
+  BERTH_CHECK(extent < op.extents_emitted && op.extents_left > 0);
+  const uint32_t drive = geometry_.drive_of(op.unit);
+  reads_[drive].Ended(geometry_.read_bytes(op.unit, extent), (op.prefetch_mask >> extent) & 1);
+  if (!status.ok() && op.status.ok()) op.status = status;
+  // With an error the rest need not be read, but what is under way must come home first.
+  if (!op.status.ok() && op.queued) {
+    reads_[drive].Remove(&graph_, index);
+    op.extents_left -= geometry_.extents(op.unit) - op.extents_emitted;
+    op.extents_emitted = geometry_.extents(op.unit);
+  }
+  if (--op.extents_left == 0) Complete(index, Status(op.status));
+  PumpReads(drive);
+}
+
+void Core::CopyDone(OpId id, const Status& status) {
+  const uint32_t index = graph_.Find(id);
+  BERTH_CHECK_MSG(index != kNone, "a completion of no copy");
+  const Op& op = graph_.op(index);
+  BERTH_CHECK((op.kind == OpKind::kCopyUp || op.kind == OpKind::kCopyBack) && op.emitted);
+  const uint32_t card = op.card.card;
+  cards_[card].copies->Ended(geometry_.payload_bytes(op.unit), op.prefetch_mask != 0);
+  Complete(index, status);
+  PumpCopies(card);
+}
+
+void Core::PublishDone(OpId id, const Status& status) {
+  const uint32_t index = graph_.Find(id);
+  BERTH_CHECK_MSG(index != kNone && graph_.op(index).emitted, "a completion of no table update");
+  Complete(index, status);
+}
+
+void Core::ComputeDone(OpId id, const Status& status) {
+  const uint32_t index = graph_.Find(id);
+  BERTH_CHECK_MSG(index != kNone && graph_.op(index).kind == OpKind::kWave,
+                  "a completion of no wave");
+  Complete(index, status);
+}
+
+void Core::Complete(uint32_t index, const Status& status) {
+  Op& op = graph_.op(index);
+  switch (op.kind) {
+    case OpKind::kRead:
+    case OpKind::kCopyUp:
+    case OpKind::kCopyBack:
+      Landed(index, status);
+      break;
+    case OpKind::kPublish:
+      if (status.ok()) {
+        CardSlotOf(op.card).state = SlotState::kResident;
+      } else {
+        Forget(index);
+      }
+      break;
+    case OpKind::kUnpublish:
+      CardSlotOf(op.card).state = SlotState::kEmpty;
+      CardSlotOf(op.card).holds = kNoUnit;
+      break;
+    case OpKind::kWave:
+      EndWave(index, status);
+      break;
+    case OpKind::kLease:
+      EndLease(index, status);
+      break;
+  }
+  graph_.Finish(index, status);
+}
+
+// The bytes are in their slot, or will not come.
+void Core::Landed(uint32_t index, const Status& status) {
+  Op& op = graph_.op(index);
+  const bool to_card = op.kind == OpKind::kCopyUp;
+  if (!status.ok()) {
+    if (op.emitted && status.code() != StatusCode::kCancelled) ++counters_.failed_reads;
+    Forget(index);
+    return;
+  }
+  Slot& slot = to_card ? CardSlotOf(op.card) : HostSlotOf(op.host);
+  slot.holds = op.unit;
+  // A slot of the arena can be read once it is published; any other at once.
+  if (!to_card || op.card.ring) slot.state = SlotState::kResident;
+}
+
+// The decision that this operation's slot holds its unit is void, unless a later decision has
+// already replaced it.
+void Core::Forget(uint32_t index) {
+  const Op& op = graph_.op(index);
+  if (op.kind == OpKind::kCopyUp || op.kind == OpKind::kPublish) {
+    if (op.card.ring) return;
+    const Slot& slot = CardSlotOf(op.card);
+    if (slot.unit == op.unit && slot.generation == op.slot_generation) {
+      cards_[op.card.card].arena->Leave(cards_[op.card.card].base[op.card.size_class] +
+                                        op.card.slot);
+    }
+    return;
+  }
+  if (op.host.staging) return;
+  const Slot& slot = HostSlotOf(op.host);
+  if (slot.unit == op.unit && slot.generation == op.slot_generation) {
+    host_->Leave(host_base_[op.host.size_class] + op.host.slot);
+  }
+}
+
+void Core::EndWave(uint32_t index, const Status& status) {
+  const uint32_t owner = graph_.op(index).owner;
+  Ticket& ticket = tickets_[owner];
+  if (!status.ok() && ticket.status.ok()) ticket.status = status;
+  if (--ticket.waves_left > 0) return;
+  if (!ticket.status.ok()) ++counters_.failed_steps;
+  ticket.live = false;
+  free_tickets_.push_back(owner);
+  sink_->TicketDone((static_cast<uint64_t>(ticket.generation) << 32) | owner, ticket.cookie,
+                    ticket.status);
+}
+
+void Core::EndLease(uint32_t index, const Status& status) {
+  const uint32_t owner = graph_.op(index).owner;
+  Lease& lease = leases_[owner];
+  lease.waiting = false;
+  if (lease.released) {
+    FreeLease(owner);
+    return;
+  }
+  const LeaseId id = (static_cast<uint64_t>(lease.generation) << 32) | owner;
+  const uint64_t cookie = lease.cookie;
+  if (!status.ok()) {
+    // Void: nothing stays pinned.
+    for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
+    lease.slots.clear();
+    FreeLease(owner);
+  }
+  sink_->LeaseReady(id, cookie, status);
+}
+
+// Demand has come to need what a hint began: it goes with demand from here on.
+void Core::Promote(OpRef ref) {
+  if (!graph_.alive(ref)) return;
+  Op& op = graph_.op(ref.index);
+  if (!op.prefetch) return;
+  if (!op.queued) {
+    op.prefetch = false;
+  } else if (op.kind == OpKind::kRead) {
+    reads_[geometry_.drive_of(op.unit)].Promote(&graph_, ref.index);
+  } else {
+    cards_[op.card.card].copies->Promote(&graph_, ref.index);
+  }
+}
+
+void Core::PromoteLoad(const Slot& card_slot) {
+  if (!graph_.alive(card_slot.load)) return;
+  const Op& copy = graph_.op(card_slot.load.index);
+  if (copy.kind == OpKind::kCopyUp) Promote(HostSlotOf(copy.host).load);
+  Promote(card_slot.load);
+}
+
+}  // namespace berth::scheduler

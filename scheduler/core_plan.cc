@@ -1,0 +1,543 @@
+// Core: what is decided when something is submitted.
+#include <algorithm>
+#include <string>
+
+#include "runtime/base/check.h"
+#include "scheduler/core.h"
+
+namespace berth::scheduler {
+namespace {
+
+uint64_t Mix(uint64_t x) {
+  x ^= x >> 32;
+  x *= 0xd6e8feb86659fd93u;
+  x ^= x >> 32;
+  x *= 0xd6e8feb86659fd93u;
+  return x ^ (x >> 32);
+}
+
+uint64_t Place(const CardSlot& s) {
+  return (static_cast<uint64_t>(s.card) << 48) | (static_cast<uint64_t>(s.ring) << 47) |
+         (static_cast<uint64_t>(s.size_class) << 32) | s.slot;
+}
+uint64_t Place(const HostSlot& s) {
+  return (static_cast<uint64_t>(s.staging) << 47) | (static_cast<uint64_t>(s.size_class) << 32) |
+         s.slot;
+}
+
+}  // namespace
+
+void Core::Decided(uint64_t a, uint64_t b) {
+  counters_.decisions = Mix(counters_.decisions ^ Mix(a + 0x9e3779b97f4a7c15u) ^ b);
+}
+
+Status Core::CheckStep(const StepSpec& step) const {
+  if (closing_) return FailedPreconditionError("the runtime is closed");
+  if (step.layer >= geometry_.layers) {
+    return OutOfRangeError("layer " + std::to_string(step.layer) + " of " +
+                           std::to_string(geometry_.layers));
+  }
+  if (step.rows == 0 || step.rows > options_.max_rows) {
+    return OutOfRangeError("a step of " + std::to_string(step.rows) + " rows: 1 to max_rows = " +
+                           std::to_string(options_.max_rows) + " are served");
+  }
+  if (step.ids.size() != static_cast<size_t>(step.rows) * geometry_.top_k) {
+    return InvalidArgumentError(
+        "a step needs rows x top-k expert ids, " + std::to_string(step.rows) + " x " +
+        std::to_string(geometry_.top_k) + ", and got " + std::to_string(step.ids.size()));
+  }
+  for (int32_t id : step.ids) {
+    if (id != kNoExpert && (id < 0 || static_cast<uint32_t>(id) >= geometry_.experts)) {
+      return OutOfRangeError("expert id " + std::to_string(id) + " in layer " +
+                             std::to_string(step.layer) + ": the model has " +
+                             std::to_string(geometry_.experts) + " experts");
+    }
+  }
+  if (free_tickets_.empty()) {
+    return ResourceExhaustedError("max_tickets = " + std::to_string(options_.max_tickets) +
+                                  " steps are under way: wait for one");
+  }
+  return Status();
+}
+
+Result<TicketId> Core::SubmitStep(const StepSpec& step) {
+  BERTH_RETURN_IF_ERROR(CheckStep(step));
+  const uint32_t index = free_tickets_.back();
+  free_tickets_.pop_back();
+  Ticket& ticket = tickets_[index];
+  ticket.live = true;
+  ++ticket.generation;
+  ticket.cookie = step.cookie;
+  ticket.layer = step.layer;
+  ticket.units.clear();
+  ticket.status = Status();
+  const TicketId id = (static_cast<uint64_t>(ticket.generation) << 32) | index;
+
+  const bool sweep = step.rows > options_.sweep_rows;
+  BeginStep(step.layer, step.pass, sweep);
+  ++counters_.steps;
+  counters_.rows += step.rows;
+  prefetch_left_ = options_.max_prefetch_units;
+  Decided(step.layer, step.rows);
+  Group(step, &ticket);
+  for (Local& local : locals_) {
+    Tier& arena = *cards_[local.card].arena;
+    const uint32_t slot = arena.Find(local.unit);
+    local.hit = slot != kNone;
+    arena.Touch(local.unit);
+    if (!local.hit && host_ != nullptr) host_->Touch(local.unit);
+  }
+  ticket.waves_left = 1;  // held until all waves are there
+  for (uint32_t card = 0; card < cards_.size(); ++card) PlanCard(card, index);
+  if (--ticket.waves_left == 0) {
+    ticket.live = false;
+    free_tickets_.push_back(index);
+    sink_->TicketDone(id, ticket.cookie, ticket.status);
+  }
+  return id;
+}
+
+void Core::BeginStep(uint32_t layer, uint64_t pass, bool sweep) {
+  ++stamp_;
+  if (!any_pass_ || pass > pass_) {
+    pass_ = pass;
+    any_pass_ = true;
+    ++counters_.passes;
+  }
+  for (Card& card : cards_) card.arena->BeginStep(layer, pass_, sweep);
+  if (host_ != nullptr) host_->BeginStep(layer, pass_, sweep);
+}
+
+// Distinct units in first-appearance order, each with its pairs in ascending order.
+void Core::Group(const StepSpec& step, Ticket* ticket) {
+  locals_.clear();
+  for (int32_t id : step.ids) {
+    if (id == kNoExpert) continue;
+    if (expert_stamp_[id] != stamp_) {
+      expert_stamp_[id] = stamp_;
+      local_of_expert_[id] = static_cast<uint32_t>(locals_.size());
+      const UnitIndex unit = step.layer * geometry_.experts + id;
+      stamps_[unit] = stamp_;
+      locals_.push_back({unit, CardOf(unit), 0, 0, false});
+    }
+    ++locals_[local_of_expert_[id]].pair_count;
+  }
+  uint32_t at = 0;
+  for (Local& local : locals_) {
+    local.first_pair = at;
+    at += local.pair_count;
+    local.pair_count = 0;
+  }
+  ticket->pair_count = at;
+  for (uint32_t pair = 0; pair < step.ids.size(); ++pair) {
+    if (step.ids[pair] == kNoExpert) continue;
+    Local& local = locals_[local_of_expert_[step.ids[pair]]];
+    ticket->pairs[local.first_pair + local.pair_count++] = pair;
+  }
+}
+
+// Wave 0 is the hits; then the misses, chunk by chunk, in first-appearance order.
+void Core::PlanCard(uint32_t card_index, uint32_t ticket_index) {
+  Ticket& ticket = tickets_[ticket_index];
+  Card& card = cards_[card_index];
+  CardCounters& count = counters_.cards[card_index];
+  uint32_t first = static_cast<uint32_t>(ticket.units.size());
+  for (const Local& local : locals_) {
+    if (local.card != card_index) continue;
+    ++counters_.distinct_units;
+    ++count.requests;
+    if (!local.hit) continue;
+    ++count.hits;
+    const uint32_t index = card.arena->Find(local.unit);
+    const Slot& slot = card.arena->slot(index);
+    if (slot.holds != local.unit || slot.state != SlotState::kResident) {
+      ++count.hits_late;
+      PromoteLoad(slot);
+    }
+    const CardSlot place = ArenaPlace(card_index, index);
+    Decided(local.unit, Place(place));
+    ticket.units.push_back({local.unit, place, local.first_pair, local.pair_count});
+  }
+  if (ticket.units.size() > first) AddWave(card_index, ticket_index, 0, first);
+
+  uint32_t wave = 1;
+  first = static_cast<uint32_t>(ticket.units.size());
+  for (const Local& local : locals_) {
+    if (local.card != card_index || local.hit) continue;
+    ++count.misses;
+    const CardSlot place = PlaceMiss(local.unit, card_index);
+    ticket.units.push_back({local.unit, place, local.first_pair, local.pair_count});
+    if (ticket.units.size() - first == chunk_) {
+      AddWave(card_index, ticket_index, wave++, first);
+      first = static_cast<uint32_t>(ticket.units.size());
+    }
+  }
+  if (ticket.units.size() > first) AddWave(card_index, ticket_index, wave, first);
+}
+
+void Core::AddWave(uint32_t card, uint32_t ticket_index, uint32_t wave, uint32_t first_unit) {
+  Ticket& ticket = tickets_[ticket_index];
+  const uint32_t index = graph_.Add(OpKind::kWave);
+  Op& op = graph_.op(index);
+  op.card.card = card;
+  op.owner = ticket_index;
+  op.wave = wave;
+  op.first_unit = first_unit;
+  op.unit_count = static_cast<uint32_t>(ticket.units.size()) - first_unit;
+  for (uint32_t u = first_unit; u < ticket.units.size(); ++u) {
+    graph_.DependOnWrite(index, &CardSlotOf(ticket.units[u].slot).sync);
+  }
+  ++ticket.waves_left;
+  ++counters_.cards[card].waves;
+  Decided(wave, ticket.units.size() - first_unit);
+  graph_.Release(index);
+}
+
+CardSlot Core::PlaceMiss(UnitIndex unit, uint32_t card_index) {
+  CardSlot place = TakeAndLoad(unit, card_index, Why::kStep);
+  if (place.slot != kNoSlot) return place;
+  Card& card = cards_[card_index];
+  place = CardSlot{card_index, true, geometry_.class_of(unit), card.ring_next};
+  card.ring_next = (card.ring_next + 1) % static_cast<uint32_t>(card.ring.size());
+  Slot& slot = CardSlotOf(place);
+  slot.unit = unit;
+  ++slot.generation;
+  ++counters_.cards[card_index].ring_units;
+  Load(unit, place, Why::kStep);
+  return place;
+}
+
+CardSlot Core::TakeAndLoad(UnitIndex unit, uint32_t card_index, Why why) {
+  UnitIndex victim = kNoUnit;
+  const uint32_t index = cards_[card_index].arena->Take(unit, stamps_, stamp_, &victim);
+  if (index == kNone) return CardSlot{card_index};
+  const CardSlot place = ArenaPlace(card_index, index);
+  ++counters_.cards[card_index].inserted;
+  if (victim != kNoUnit) {
+    ++counters_.cards[card_index].evicted;
+    Evict(victim, place);
+  }
+  Load(unit, place, why);
+  return place;
+}
+
+// The victim has left by decision. Its table entry goes once its readers are done; the slot is free
+// for the next bytes once that is known to be applied.
+void Core::Evict(UnitIndex victim, const CardSlot& place) {
+  Slot& slot = CardSlotOf(place);
+  Decided(victim, ~Place(place));
+  if (slot.holds != victim) PromoteLoad(slot);  // demand waits for it now
+  if (options_.host_exclusive && host_ != nullptr && host_->Find(victim) == kNone) {
+    const HostSlot to = TakeHost(victim);
+    if (to.slot != kNoSlot) {
+      const uint32_t index = graph_.Add(OpKind::kCopyBack);
+      Op& op = graph_.op(index);
+      op.unit = victim;
+      op.host = to;
+      op.card = place;
+      Slot& host_slot = HostSlotOf(to);
+      op.slot_generation = host_slot.generation;
+      graph_.DependOnWrite(index, &slot.sync);
+      graph_.BecomeWriter(index, &host_slot.sync);
+      host_slot.load = graph_.ref(index);
+      ++counters_.host.copied_back;
+      ++counters_.cards[place.card].units_d2h;
+      counters_.cards[place.card].bytes_d2h += geometry_.payload_bytes(victim);
+      graph_.Release(index);
+    }
+  }
+  const uint32_t index = graph_.Add(OpKind::kUnpublish);
+  Op& op = graph_.op(index);
+  op.unit = victim;
+  op.card = place;
+  graph_.BecomeWriter(index, &slot.sync);
+  cards_[place.card].table_op[victim] = graph_.ref(index);
+  graph_.Release(index);
+}
+
+void Core::Load(UnitIndex unit, const CardSlot& to, Why why) {
+  const bool prefetch = why == Why::kHint;
+  const HostSlot from = Source(unit, !to.ring, why);
+  Decided(Place(to), Place(from));
+  Slot& slot = CardSlotOf(to);
+  const uint32_t copy = graph_.Add(OpKind::kCopyUp);
+  {
+    Op& op = graph_.op(copy);
+    op.unit = unit;
+    op.host = from;
+    op.card = to;
+    op.prefetch = prefetch;
+    op.slot_generation = slot.generation;
+  }
+  graph_.DependOnWrite(copy, &HostSlotOf(from).sync);
+  graph_.BecomeWriter(copy, &slot.sync);
+  slot.load = graph_.ref(copy);
+  CardCounters& count = counters_.cards[to.card];
+  ++count.units_h2d;
+  (prefetch ? count.bytes_h2d_prefetch : count.bytes_h2d_demand) += geometry_.payload_bytes(unit);
+  if (options_.host_exclusive && !to.ring && !from.staging) {
+    // Promotion: the host slot is free once the copy has read it.
+    host_->Leave(host_base_[from.size_class] + from.slot);
+    ++counters_.host.promoted;
+  }
+  if (!to.ring) {
+    const uint32_t publish = graph_.Add(OpKind::kPublish);
+    Op& op = graph_.op(publish);
+    op.unit = unit;
+    op.card = to;
+    op.slot_generation = slot.generation;
+    graph_.DependOn(publish, graph_.ref(copy), /*data=*/true);
+    graph_.BecomeWriter(publish, &slot.sync);
+    // A withdrawal of the unit's last place must not undo this.
+    OpRef& table_op = cards_[to.card].table_op[unit];
+    graph_.DependOn(publish, table_op, /*data=*/false);
+    table_op = graph_.ref(publish);
+    graph_.Release(publish);
+  }
+  graph_.Release(copy);
+}
+
+HostSlot Core::Source(UnitIndex unit, bool to_arena, Why why) {
+  const uint32_t index = host_ == nullptr ? kNone : host_->Find(unit);
+  if (index != kNone) {
+    const Slot& slot = host_->slot(index);
+    const bool late = slot.holds != unit;
+    CountLookup(why, true, late);
+    if (late && why != Why::kHint) Promote(slot.load);
+    return HostPlace(index);
+  }
+  CountLookup(why, false, false);
+  HostSlot to;
+  // Exclusive: what goes into the arena does not stay in RAM as well.
+  if (host_ != nullptr && !(options_.host_exclusive && to_arena)) to = TakeHost(unit);
+  if (to.slot == kNoSlot) {
+    to = TakeStaging(why);
+    if (why == Why::kStep) ++counters_.host.staged;
+  }
+  AddRead(unit, to, why);
+  return to;
+}
+
+void Core::CountLookup(Why why, bool hit, bool late) {
+  HostCounters& count = counters_.host;
+  switch (why) {
+    case Why::kStep:
+      ++count.requests;
+      ++(hit ? count.hits : count.misses);
+      if (late) ++count.hits_late;
+      break;
+    case Why::kHint:
+      ++(hit ? count.prefetch_hits : count.prefetch_misses);
+      break;
+    case Why::kLease:
+      ++(hit ? count.lease_hits : count.lease_misses);
+      break;
+  }
+}
+
+HostSlot Core::TakeHost(UnitIndex unit) {
+  UnitIndex victim = kNoUnit;
+  const uint32_t index = host_->Take(unit, stamps_, stamp_, &victim);
+  if (index == kNone) return HostSlot{};
+  ++counters_.host.inserted;
+  if (victim != kNoUnit) {
+    ++counters_.host.evicted;
+    const Slot& slot = host_->slot(index);
+    if (slot.holds != victim) Promote(slot.load);
+    Decided(victim, Place(HostPlace(index)));
+  }
+  return HostPlace(index);
+}
+
+HostSlot Core::TakeStaging(Why why) {
+  HostSlot to;
+  to.staging = true;
+  if (why == Why::kHint) {
+    to.slot = options_.staging_slots + prefetch_staging_next_;
+    prefetch_staging_next_ = (prefetch_staging_next_ + 1) % options_.prefetch_staging_slots;
+  } else {
+    to.slot = staging_next_;
+    staging_next_ = (staging_next_ + 1) % options_.staging_slots;
+  }
+  ++staging_[to.slot].generation;
+  return to;
+}
+
+void Core::AddRead(UnitIndex unit, const HostSlot& to, Why why) {
+  const bool prefetch = why == Why::kHint;
+  Slot& slot = HostSlotOf(to);
+  const uint32_t index = graph_.Add(OpKind::kRead);
+  Op& op = graph_.op(index);
+  op.unit = unit;
+  op.host = to;
+  op.prefetch = prefetch;
+  op.slot_generation = slot.generation;
+  op.extents_left = geometry_.extents(unit);
+  graph_.BecomeWriter(index, &slot.sync);
+  slot.load = graph_.ref(index);
+  StorageCounters& count = counters_.storage;
+  ++(prefetch ? count.units_prefetch : count.units_demand);
+  const uint64_t payload = geometry_.payload_bytes(unit);
+  (prefetch ? count.bytes_prefetch : count.bytes_demand) += payload;
+  count.bytes_alignment += geometry_.read_bytes(unit) - payload;
+  graph_.Release(index);
+}
+
+Status Core::SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) {
+  if (closing_) return FailedPreconditionError("the runtime is closed");
+  if (layer >= geometry_.layers) {
+    return OutOfRangeError("hint for layer " + std::to_string(layer) + " of " +
+                           std::to_string(geometry_.layers));
+  }
+  for (int32_t id : experts) {
+    if (id != kNoExpert && (id < 0 || static_cast<uint32_t>(id) >= geometry_.experts)) {
+      return OutOfRangeError("hint for expert " + std::to_string(id) + " of " +
+                             std::to_string(geometry_.experts));
+    }
+  }
+  BeginStep(layer, std::max(pass, pass_), /*sweep=*/false);
+  for (int32_t id : experts) {
+    if (id != kNoExpert) stamps_[layer * geometry_.experts + id] = stamp_;
+  }
+  for (int32_t id : experts) {
+    if (id == kNoExpert) continue;
+    const UnitIndex unit = layer * geometry_.experts + id;
+    const uint32_t card = CardOf(unit);
+    CardCounters& count = counters_.cards[card];
+    if (cards_[card].arena->Find(unit) != kNone) {
+      ++count.prefetch_resident;
+    } else if (prefetch_left_ == 0 || TakeAndLoad(unit, card, Why::kHint).slot == kNoSlot) {
+      ++count.prefetch_dropped;
+    } else {
+      --prefetch_left_;
+      ++count.prefetch_admitted;
+    }
+  }
+  return Status();
+}
+
+Status Core::CheckLease(std::span<const UnitIndex> units) {
+  if (closing_) return FailedPreconditionError("the runtime is closed");
+  if (units.empty() || units.size() > options_.max_lease_units) {
+    return InvalidArgumentError("a lease holds 1 to " + std::to_string(options_.max_lease_units) +
+                                " units, asked for " + std::to_string(units.size()));
+  }
+  if (free_leases_.empty()) {
+    return ResourceExhaustedError("max_leases = " + std::to_string(options_.max_leases) +
+                                  " leases are held: release one");
+  }
+  ++stamp_;
+  for (UnitIndex unit : units) {
+    if (unit >= geometry_.units()) {
+      return OutOfRangeError("lease of unit " + std::to_string(unit) + " of " +
+                             std::to_string(geometry_.units()));
+    }
+    if (stamps_[unit] == stamp_) {
+      return InvalidArgumentError("a lease names unit " + std::to_string(unit) + " twice");
+    }
+    stamps_[unit] = stamp_;
+  }
+  return Status();
+}
+
+Result<LeaseId> Core::SubmitLease(std::span<const UnitIndex> units, uint64_t cookie) {
+  BERTH_RETURN_IF_ERROR(CheckLease(units));
+  const uint32_t lease_index = free_leases_.back();
+  Lease& lease = leases_[lease_index];
+  lease.slots.clear();
+  const uint32_t keep = 3 * geometry_.top_k;
+  Status status;
+  for (UnitIndex unit : units) {
+    const uint32_t card = CardOf(unit);
+    const uint32_t layer = geometry_.layer_of(unit);
+    Tier& arena = *cards_[card].arena;
+    arena.BeginStep(layer, pass_, /*sweep=*/false);
+    if (host_ != nullptr) host_->BeginStep(layer, pass_, /*sweep=*/false);
+    uint32_t index = arena.Find(unit);
+    const bool pinned_already = index != kNone && arena.slot(index).pins > 0;
+    if (!pinned_already && arena.pins(layer) + 1 + keep > arena.pool_slots(layer)) {
+      status = ResourceExhaustedError("a lease of " + std::to_string(units.size()) +
+                                      " units would leave fewer than " + std::to_string(keep) +
+                                      " (3 x top-k) of " + std::to_string(arena.pool_slots(layer)) +
+                                      " slots unpinned: release leases or raise --arena");
+      break;
+    }
+    if (index == kNone) {
+      if (TakeAndLoad(unit, card, Why::kLease).slot == kNoSlot) {
+        status = ResourceExhaustedError("no slot may leave for unit " + std::to_string(unit) +
+                                        " of a lease: release leases or raise --arena");
+        break;
+      }
+      ++counters_.cards[card].lease_loads;
+      index = arena.Find(unit);
+    } else {
+      PromoteLoad(arena.slot(index));
+    }
+    arena.Pin(index);
+    lease.slots.push_back({card, index});
+  }
+  if (!status.ok()) {
+    for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
+    ++counters_.leases_refused;
+    return status;
+  }
+  free_leases_.pop_back();
+  lease.live = true;
+  lease.waiting = true;
+  lease.released = false;
+  ++lease.generation;
+  lease.cookie = cookie;
+  ++counters_.leases;
+  const LeaseId id = (static_cast<uint64_t>(lease.generation) << 32) | lease_index;
+  const uint32_t op = graph_.Add(OpKind::kLease);
+  graph_.op(op).owner = lease_index;
+  for (const LeasedSlot& s : lease.slots) {
+    graph_.DependOnWrite(op, &cards_[s.card].arena->slot(s.slot).sync);
+  }
+  graph_.Release(op);
+  return id;
+}
+
+Status Core::ReleaseLease(LeaseId id) {
+  const uint32_t index = static_cast<uint32_t>(id);
+  if (index >= leases_.size() || !leases_[index].live || leases_[index].released ||
+      leases_[index].generation != static_cast<uint32_t>(id >> 32)) {
+    return FailedPreconditionError("this lease is not held");
+  }
+  Lease& lease = leases_[index];
+  for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
+  lease.slots.clear();
+  lease.released = true;
+  if (!lease.waiting) FreeLease(index);
+  return Status();
+}
+
+void Core::FreeLease(uint32_t index) {
+  leases_[index].live = false;
+  free_leases_.push_back(index);
+}
+
+void Core::Close() {
+  closing_ = true;
+  for (TransferQueue& queue : reads_) {
+    while (queue.first() != kNone) {
+      const uint32_t index = queue.first();
+      queue.Remove(&graph_, index);
+      Op& op = graph_.op(index);
+      const uint32_t unit_extents = geometry_.extents(op.unit);
+      op.extents_left -= unit_extents - op.extents_emitted;
+      op.extents_emitted = unit_extents;
+      op.status = CancelledError("closed before the read began");
+      if (op.extents_left == 0) Complete(index, Status(op.status));
+    }
+  }
+  for (Card& card : cards_) {
+    while (card.copies->first() != kNone) {
+      const uint32_t index = card.copies->first();
+      card.copies->Remove(&graph_, index);
+      Complete(index, CancelledError("closed before the copy began"));
+    }
+  }
+}
+
+}  // namespace berth::scheduler

@@ -1,0 +1,205 @@
+#include "scheduler/tier.h"
+
+#include <algorithm>
+#include <span>
+
+#include "runtime/base/check.h"
+
+namespace berth::scheduler {
+namespace {
+
+class NotOfStep final : public policies::Evictable {
+ public:
+  NotOfStep(const Tier& tier, const std::vector<uint64_t>& stamps, uint64_t stamp)
+      : tier_(tier), stamps_(stamps), stamp_(stamp) {}
+  bool operator()(UnitIndex unit) const override {
+    return stamps_[unit] != stamp_ && tier_.slot(tier_.Find(unit)).pins == 0;
+  }
+
+ private:
+  const Tier& tier_;
+  const std::vector<uint64_t>& stamps_;
+  const uint64_t stamp_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Tier>> Tier::Create(const Geometry& geometry, const TierOptions& options) {
+  std::unique_ptr<Tier> tier(new Tier());
+  tier->experts_ = geometry.experts;
+  tier->slot_of_unit_.assign(geometry.units(), kNone);
+  tier->pool_of_layer_.assign(geometry.layers, kNone);
+  tier->class_slots_ = options.class_slots;
+  tier->sharing_ = options.sharing;
+  uint32_t first_slot = 0;
+  for (uint32_t c = 0; c < geometry.size_classes; ++c) {
+    std::vector<uint32_t> layers;
+    for (uint32_t l = 0; l < geometry.layers; ++l) {
+      if (geometry.layer_class[l] == c) layers.push_back(l);
+    }
+    const uint32_t slots = options.class_slots[c];
+    tier->slots_.resize(first_slot + slots);
+    for (uint32_t s = 0; s < slots; ++s) {
+      tier->slots_[first_slot + s].size_class = c;
+      tier->slots_[first_slot + s].local = s;
+    }
+    if (slots > 0 && !layers.empty()) {
+      if (options.sharing == SlotSharing::kShared) {
+        const uint32_t pool = static_cast<uint32_t>(tier->pools_.size());
+        for (uint32_t l : layers) tier->pool_of_layer_[l] = pool;
+        BERTH_RETURN_IF_ERROR(tier->AddPool(geometry, options, c, layers.front(), layers.back() + 1,
+                                            first_slot, slots));
+      } else {
+        // Quotas as equal as they can be; the first layers get the remainder.
+        const uint32_t count = static_cast<uint32_t>(layers.size());
+        uint32_t at = first_slot;
+        for (uint32_t i = 0; i < count; ++i) {
+          const uint32_t quota = slots / count + (i < slots % count ? 1 : 0);
+          if (quota == 0) continue;
+          tier->pool_of_layer_[layers[i]] = static_cast<uint32_t>(tier->pools_.size());
+          BERTH_RETURN_IF_ERROR(
+              tier->AddPool(geometry, options, c, layers[i], layers[i] + 1, at, quota));
+          at += quota;
+        }
+      }
+    }
+    first_slot += slots;
+  }
+  tier->pinned_.assign(tier->pools_.size(), 0);
+  return tier;
+}
+
+Status Tier::AddPool(const Geometry& geometry, const TierOptions& options, uint32_t size_class,
+                     uint32_t first_layer, uint32_t end_layer, uint32_t first_slot,
+                     uint32_t slots) {
+  policies::PolicyOptions policy;
+  policy.first_unit = first_layer * geometry.experts;
+  policy.units = (end_layer - first_layer) * geometry.experts;
+  policy.slots = slots;
+  policy.top_k = geometry.top_k;
+  policy.seed = options.seed + pools_.size();
+  if (!options.heat.empty()) {
+    policy.heat = std::span(options.heat).subspan(policy.first_unit, policy.units);
+  }
+  Pool pool;
+  BERTH_ASSIGN_OR_RETURN(pool.policy, policies::MakePolicy(options.policy, policy));
+  pool.slots = slots;
+  pool.sweep_limit = std::max<uint32_t>(
+      1, static_cast<uint32_t>(options.sweep_share * static_cast<double>(slots)));
+  pool.free.reserve(slots);
+  for (uint32_t s = slots; s > 0; --s) {
+    pool.free.push_back(first_slot + s - 1);
+    slots_[first_slot + s - 1].pool = static_cast<uint32_t>(pools_.size());
+    BERTH_CHECK(slots_[first_slot + s - 1].size_class == size_class);
+  }
+  pools_.push_back(std::move(pool));
+  return Status();
+}
+
+void Tier::BeginStep(uint32_t layer, uint64_t pass, bool sweep) {
+  sweep_step_ = sweep;
+  if (const uint32_t pool = pool_of_layer_[layer]; pool != kNone) {
+    pools_[pool].policy->BeginStep(pass);
+  }
+}
+
+void Tier::Touch(UnitIndex unit) {
+  const uint32_t pool_index = pool_of_layer_[unit / experts_];
+  if (pool_index == kNone) return;
+  Pool& pool = pools_[pool_index];
+  const uint32_t index = slot_of_unit_[unit];
+  pool.policy->Touched(unit, index != kNone);
+  if (index == kNone || !slots_[index].sweep) return;
+  UnlinkSweep(&pool, index);
+  if (sweep_step_) LinkSweep(&pool, index);  // to the end of the line
+}
+
+uint32_t Tier::Take(UnitIndex unit, const std::vector<uint64_t>& stamps, uint64_t stamp,
+                    UnitIndex* victim) {
+  *victim = kNoUnit;
+  const uint32_t pool_index = pool_of_layer_[unit / experts_];
+  if (pool_index == kNone) return kNone;
+  Pool& pool = pools_[pool_index];
+  if (!pool.policy->Admit(unit)) return kNone;
+  if (pool.free.empty()) {
+    const NotOfStep evictable(*this, stamps, stamp);
+    uint32_t leaving = SweepVictim(pool, evictable);
+    if (leaving == kNone && (!sweep_step_ || pool.sweep_count < pool.sweep_limit)) {
+      const UnitIndex chosen = pool.policy->NextVictim(evictable);
+      if (chosen != kNoUnit) leaving = slot_of_unit_[chosen];
+    }
+    if (leaving == kNone) return kNone;
+    *victim = slots_[leaving].unit;
+    BERTH_CHECK(evictable(*victim));
+    Leave(leaving);
+  }
+  const uint32_t index = pool.free.back();
+  pool.free.pop_back();
+  Slot& slot = slots_[index];
+  slot.unit = unit;
+  ++slot.generation;
+  slot_of_unit_[unit] = index;
+  ++resident_;
+  pool.policy->Inserted(unit);
+  if (sweep_step_) LinkSweep(&pool, index);
+  return index;
+}
+
+void Tier::Leave(uint32_t index) {
+  Slot& slot = slots_[index];
+  BERTH_CHECK(slot.unit != kNoUnit && slot_of_unit_[slot.unit] == index);
+  Pool& pool = pools_[slot.pool];
+  if (slot.sweep) UnlinkSweep(&pool, index);
+  pool.policy->Erased(slot.unit);
+  slot_of_unit_[slot.unit] = kNone;
+  slot.unit = kNoUnit;
+  pool.free.push_back(index);
+  --resident_;
+}
+
+void Tier::LinkSweep(Pool* pool, uint32_t index) {
+  Slot& slot = slots_[index];
+  slot.sweep = true;
+  slot.sweep_previous = pool->sweep_last;
+  slot.sweep_next = kNone;
+  (pool->sweep_last == kNone ? pool->sweep_first : slots_[pool->sweep_last].sweep_next) = index;
+  pool->sweep_last = index;
+  ++pool->sweep_count;
+}
+
+void Tier::UnlinkSweep(Pool* pool, uint32_t index) {
+  Slot& slot = slots_[index];
+  (slot.sweep_previous == kNone ? pool->sweep_first : slots_[slot.sweep_previous].sweep_next) =
+      slot.sweep_next;
+  (slot.sweep_next == kNone ? pool->sweep_last : slots_[slot.sweep_next].sweep_previous) =
+      slot.sweep_previous;
+  slot.sweep = false;
+  --pool->sweep_count;
+}
+
+// The oldest of the line that may leave. Units of the step at hand were moved to the end when they
+// were touched, so at most the pinned ones are passed over.
+uint32_t Tier::SweepVictim(const Pool& pool, const policies::Evictable& evictable) const {
+  for (uint32_t s = pool.sweep_first; s != kNone; s = slots_[s].sweep_next) {
+    if (evictable(slots_[s].unit)) return s;
+    if (slots_[s].pins == 0) break;
+  }
+  return kNone;
+}
+
+std::vector<std::string> Tier::Notes() const {
+  std::vector<std::string> notes;
+  for (const Pool& pool : pools_) {
+    std::string note = pool.policy->note();
+    if (!note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end()) {
+      notes.push_back(std::move(note));
+    }
+  }
+  return notes;
+}
+
+uint64_t Tier::resident_bytes() const {
+  return slots_.capacity() * sizeof(Slot) + slot_of_unit_.capacity() * sizeof(uint32_t);
+}
+
+}  // namespace berth::scheduler

@@ -1,0 +1,123 @@
+// Tier: which unit has which slot, by decision. One for the host, one for each card.
+//
+// A tier's slots are slabs of one size class each. Slots are taken from *pools*: one pool per size
+// class, or one per layer where each layer has its quota. A pool has a policy of its own. What the
+// tier says is true "as if every earlier transfer were done"; the SlotSync of a slot knows what is
+// still moving.
+//
+// Sweeps. A prompt touches most experts of every layer once. So that it does not wash the decode
+// set out, units that a sweep brought in stand in a line of their own: they are the first victims
+// of anybody, oldest first, until a decode step touches them; and a sweep may evict others only
+// while its line is shorter than the sweep share of the pool.
+#ifndef BERTH_SCHEDULER_TIER_H_
+#define BERTH_SCHEDULER_TIER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "berth/status.h"
+#include "policies/policy.h"
+#include "scheduler/geometry.h"
+#include "scheduler/op_graph.h"
+
+namespace berth::scheduler {
+
+enum class SlotSharing : uint8_t { kShared, kPerLayer };
+
+struct TierOptions {
+  std::string name;                   // "card 0", "host tier"
+  std::vector<uint32_t> class_slots;  // slots per size class
+  SlotSharing sharing = SlotSharing::kShared;
+  std::string policy = "lru";
+  double sweep_share = 0.5;
+  uint64_t seed = 1;
+  std::vector<double> heat;  // per unit of the model; empty: none known
+};
+
+enum class SlotState : uint8_t { kEmpty, kLoading, kResident, kLeaving };
+
+struct Slot {
+  UnitIndex unit = kNoUnit;   // by decision
+  UnitIndex holds = kNoUnit;  // by completion: the unit whose bytes are there, whole
+  SlotState state = SlotState::kEmpty;
+  uint32_t generation = 0;  // of the decision
+  uint32_t pins = 0;        // leases
+  uint32_t size_class = 0;
+  uint32_t pool = 0;
+  SlotIndex local = 0;  // within its class's slab
+  bool sweep = false;
+  uint32_t sweep_previous = kNone, sweep_next = kNone;
+  OpRef load;  // brings the bytes of `unit`: a read, or a copy
+  SlotSync sync;
+};
+
+class Tier {
+ public:
+  static Result<std::unique_ptr<Tier>> Create(const Geometry& geometry, const TierOptions& options);
+
+  // The slot of `unit` by decision, kNone if it has none.
+  uint32_t Find(UnitIndex unit) const { return slot_of_unit_[unit]; }
+  Slot& slot(uint32_t index) { return slots_[index]; }
+  const Slot& slot(uint32_t index) const { return slots_[index]; }
+
+  // A new step of `layer`: victims will be sought for its units, which `protect` keeps.
+  void BeginStep(uint32_t layer, uint64_t pass, bool sweep);
+  void Touch(UnitIndex unit);
+  // Finds a slot for `unit`, which has none: an empty one or a victim's. kNone where the policy
+  // does not admit it or nothing may leave. The victim has left by decision (*victim, else
+  // kNoUnit); the caller moves its bytes. Units whose stamp is `stamp`, and pinned ones, stay.
+  uint32_t Take(UnitIndex unit, const std::vector<uint64_t>& stamps, uint64_t stamp,
+                UnitIndex* victim);
+  // Takes back the decision that `slot` holds its unit (a failed load, a promotion).
+  void Leave(uint32_t slot);
+  void Pin(uint32_t slot) {
+    if (slots_[slot].pins++ == 0) ++pinned_[slots_[slot].pool];
+  }
+  void Unpin(uint32_t slot) {
+    if (--slots_[slot].pins == 0) --pinned_[slots_[slot].pool];
+  }
+  // Pinned slots in the pool of the layer.
+  uint32_t pins(uint32_t layer) const { return pinned_[pool_of_layer_[layer]]; }
+  uint32_t pool_slots(uint32_t layer) const { return pools_[pool_of_layer_[layer]].slots; }
+
+  uint32_t slot_count() const { return static_cast<uint32_t>(slots_.size()); }
+  uint32_t class_slots(uint32_t size_class) const { return class_slots_[size_class]; }
+  uint32_t resident_count() const { return resident_; }
+  SlotSharing sharing() const { return sharing_; }
+  // What policies clamped or assumed.
+  std::vector<std::string> Notes() const;
+  uint64_t resident_bytes() const;
+
+ private:
+  struct Pool {
+    std::unique_ptr<policies::Policy> policy;
+    std::vector<uint32_t> free;  // slots, the next on top
+    uint32_t slots = 0;
+    uint32_t sweep_first = kNone, sweep_last = kNone;
+    uint32_t sweep_count = 0;
+    uint32_t sweep_limit = 0;
+  };
+  Tier() = default;
+  Status AddPool(const Geometry& geometry, const TierOptions& options, uint32_t size_class,
+                 uint32_t first_layer, uint32_t end_layer, uint32_t first_slot, uint32_t slots);
+  void LinkSweep(Pool* pool, uint32_t slot);
+  void UnlinkSweep(Pool* pool, uint32_t slot);
+  uint32_t SweepVictim(const Pool& pool, const policies::Evictable& evictable) const;
+
+  std::vector<uint32_t> slot_of_unit_;
+  std::vector<Slot> slots_;
+  std::vector<Pool> pools_;
+  std::vector<uint32_t> pinned_;         // per pool
+  std::vector<uint32_t> pool_of_layer_;  // kNone: the layer's class has no slots
+  std::vector<uint32_t> class_slots_;
+  uint32_t experts_ = 0;
+  uint32_t resident_ = 0;
+  bool sweep_step_ = false;
+  SlotSharing sharing_ = SlotSharing::kShared;
+};
+
+}  // namespace berth::scheduler
+
+#endif  // BERTH_SCHEDULER_TIER_H_
