@@ -44,15 +44,6 @@ Status CheckGeometry(const Geometry& g) {
   return Status();
 }
 
-// Units whose operations can be live at once, as far as callers keep to what they promise.
-uint32_t LiveUnits(const CoreOptions& o) {
-  const uint64_t step_units =
-      std::min<uint64_t>(o.geometry.experts, static_cast<uint64_t>(o.max_rows) * o.geometry.top_k);
-  const uint64_t units = step_units * o.max_tickets + 2ull * o.max_prefetch_units * o.max_tickets +
-                         static_cast<uint64_t>(o.max_lease_units) * 2;
-  return static_cast<uint32_t>(std::min<uint64_t>(units, 4ull * o.geometry.units() + 4096));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Core>> Core::Create(CoreOptions options, Sink* sink) {
@@ -62,13 +53,21 @@ Result<std::unique_ptr<Core>> Core::Create(CoreOptions options, Sink* sink) {
   return core;
 }
 
+uint32_t Core::MaxLiveUnits(const CoreOptions& o) {
+  const uint64_t step_units =
+      std::min<uint64_t>(o.geometry.experts, static_cast<uint64_t>(o.max_rows) * o.geometry.top_k);
+  const uint64_t units = step_units * o.max_tickets + 2ull * o.max_prefetch_units * o.max_tickets +
+                         static_cast<uint64_t>(o.max_lease_units) * 2;
+  return static_cast<uint32_t>(std::min<uint64_t>(units, 4ull * o.geometry.units() + 4096));
+}
+
 // Per unit: read, copy, publish, copy back, unpublish; each with an edge or two, a reader entry and
 // its share of a wave.
 Core::Core(CoreOptions options, Sink* sink)
     : options_(std::move(options)),
       geometry_(options_.geometry),
       sink_(sink),
-      graph_(5 * LiveUnits(options_) + 1024, 16 * LiveUnits(options_) + 4096, this) {}
+      graph_(5 * MaxLiveUnits(options_) + 1024, 16 * MaxLiveUnits(options_) + 4096, this) {}
 
 Status Core::Init() {
   const Geometry& g = geometry_;
@@ -89,7 +88,8 @@ Status Core::Init() {
   BERTH_RETURN_IF_ERROR(InitHost());
   staging_.resize(options_.staging_slots + options_.prefetch_staging_slots);
   for (uint32_t d = 0; d < g.drives; ++d) {
-    reads_.emplace_back(options_.read_bytes_in_flight, options_.prefetch_read_bytes_in_flight);
+    reads_.emplace_back(options_.read_bytes_in_flight, options_.prefetch_read_bytes_in_flight,
+                        options_.max_reads);
   }
   const uint64_t pairs = static_cast<uint64_t>(options_.max_rows) * g.top_k;
   const size_t step_units = std::min<uint64_t>(pairs, g.experts);
@@ -159,8 +159,8 @@ Status Core::InitCards() {
     made.base = Bases(tier.class_slots);
     made.ring.resize(options_.cards[c].ring_slots);
     made.table_op.resize(g.units());
-    made.copies = std::make_unique<TransferQueue>(options_.copy_bytes_in_flight,
-                                                  options_.prefetch_copy_bytes_in_flight);
+    made.copies = std::make_unique<TransferQueue>(
+        options_.copy_bytes_in_flight, options_.prefetch_copy_bytes_in_flight, options_.max_copies);
     for (std::string& note : made.arena->Notes()) {
       notes_.push_back(tier.name + ": " + std::move(note));
     }

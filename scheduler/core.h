@@ -58,6 +58,8 @@ struct CoreOptions {
   uint64_t prefetch_read_bytes_in_flight = 4u << 20;
   uint64_t copy_bytes_in_flight = 32u << 20;  // per card
   uint64_t prefetch_copy_bytes_in_flight = 4u << 20;
+  uint32_t max_reads = 128;  // under way at once, per drive
+  uint32_t max_copies = 64;  // per card
 
   uint32_t max_tickets = 8;  // steps submitted and not done
   uint32_t max_rows = 1;     // of a step
@@ -108,6 +110,9 @@ class Core final : private OpGraph::Listener {
   // The arena slot that holds `unit` on its card, by decision; slot kNoSlot if none.
   CardSlot Find(UnitIndex unit) const;
   uint32_t chunk() const { return chunk_; }
+  // Units whose actions may be under way at once while callers keep their promises: sizes the
+  // drivers' queues.
+  static uint32_t MaxLiveUnits(const CoreOptions& options);
   // What was clamped, assumed or is unwise; one line each, for people.
   const std::vector<std::string>& notes() const { return notes_; }
   uint64_t resident_bytes() const;

@@ -14,8 +14,9 @@ namespace berth::scheduler {
 
 class TransferQueue {
  public:
-  TransferQueue(uint64_t bytes_in_flight, uint64_t prefetch_bytes_in_flight)
-      : limit_(bytes_in_flight), prefetch_limit_(prefetch_bytes_in_flight) {}
+  // `pieces`: most transfers under way at once, whatever their size.
+  TransferQueue(uint64_t bytes_in_flight, uint64_t prefetch_bytes_in_flight, uint32_t pieces)
+      : limit_(bytes_in_flight), prefetch_limit_(prefetch_bytes_in_flight), pieces_(pieces) {}
 
   void Push(OpGraph* graph, uint32_t op);
   // Moves a waiting prefetch to the end of the demand lane.
@@ -26,7 +27,7 @@ class TransferQueue {
   template <typename BytesOf>
   uint32_t Next(const BytesOf& bytes_of) const {
     const Lane& lane = lanes_[0].first != kNone ? lanes_[0] : lanes_[1];
-    if (lane.first == kNone) return kNone;
+    if (lane.first == kNone || pieces_in_flight_ == pieces_) return kNone;
     const bool prefetch = &lane == &lanes_[1];
     const uint64_t bytes = bytes_of(lane.first);
     // A piece larger than a bound goes alone.
@@ -37,10 +38,12 @@ class TransferQueue {
     return lane.first;
   }
   void Started(uint64_t bytes, bool prefetch) {
+    ++pieces_in_flight_;
     in_flight_ += bytes;
     if (prefetch) prefetch_in_flight_ += bytes;
   }
   void Ended(uint64_t bytes, bool prefetch) {
+    --pieces_in_flight_;
     in_flight_ -= bytes;
     if (prefetch) prefetch_in_flight_ -= bytes;
   }
@@ -55,6 +58,8 @@ class TransferQueue {
   Lane lanes_[2];  // demand, prefetch
   uint64_t limit_;
   uint64_t prefetch_limit_;
+  uint32_t pieces_;
+  uint32_t pieces_in_flight_ = 0;
   uint64_t in_flight_ = 0;
   uint64_t prefetch_in_flight_ = 0;
 };
