@@ -77,6 +77,13 @@ TEST(Locality, MissRatesOfRealRouting) {
   ASSERT_EQ(routing.top_k, 8u);
   ASSERT_EQ(routing.experts.size(), routing.rows * routing.layers * routing.top_k);
 
+  // Nothing here has threads or new memory per step: a sanitizer learns as much from two rates as
+  // from sixteen, ten times slower.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  constexpr uint32_t kOnlySlots = 32;
+#else
+  constexpr uint32_t kOnlySlots = 0;
+#endif
   struct Expected {
     uint32_t slots;
     const char* spec;
@@ -90,6 +97,7 @@ TEST(Locality, MissRatesOfRealRouting) {
                                    {32, "lfu:decay=0.98", 37.6, 37.3},
                                    {64, "lfu:decay=0.98", 15.9, 15.9},
                                    {96, "lfu:decay=0.98", 5.0, 5.6}}) {
+    if (kOnlySlots != 0 && expected.slots != kOnlySlots) continue;
     const double carried = MissRate(routing, expected.spec, expected.slots, false);
     const double reset = MissRate(routing, expected.spec, expected.slots, true);
     std::printf("%2u slots of 128, %-14s: %5.2f / %5.2f %% (expected %4.1f / %4.1f)\n",

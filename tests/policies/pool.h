@@ -37,6 +37,7 @@ class Pool final : public Evictable {
         first_(options.first_unit),
         resident_(options.units, false),
         busy_(options.units, false),
+        leased_(options.units, false),
         free_(options.slots) {}
 
   // Routes to `units` (distinct) and gives every miss a slot where it can. Returns the misses.
@@ -68,6 +69,11 @@ class Pool final : public Evictable {
     ++free_;
   }
 
+  // From now on these may not leave, whatever step it is.
+  void Lease(std::span<const UnitIndex> units) {
+    for (UnitIndex unit : units) leased_[unit - first_] = true;
+  }
+
   bool IsResident(UnitIndex unit) const { return resident_[unit - first_]; }
   size_t CountEvictable() const {
     size_t count = 0;
@@ -88,7 +94,7 @@ class Pool final : public Evictable {
  private:
   void Begin(uint64_t pass, std::span<const UnitIndex> units) {
     policy_.BeginStep(pass);
-    busy_.assign(busy_.size(), false);
+    busy_ = leased_;
     for (UnitIndex unit : units) busy_[unit - first_] = true;
   }
   void Fetch(UnitIndex unit) {
@@ -114,7 +120,8 @@ class Pool final : public Evictable {
   Policy& policy_;
   UnitIndex first_;
   std::vector<bool> resident_;
-  std::vector<bool> busy_;
+  std::vector<bool> busy_;    // not evictable in this step
+  std::vector<bool> leased_;  // nor in any
   uint32_t free_;
   std::vector<UnitIndex> victims_;
   size_t most_withheld_ = 0;
