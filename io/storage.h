@@ -25,18 +25,18 @@
 namespace berth::io {
 
 struct ReadRequest {
-  uint32_t file = 0;      // index in the list the storage was opened with
-  uint64_t offset = 0;    // multiple of 4096
-  uint32_t length = 0;    // multiple of 4096, at most 1 GiB: the span to read
-  uint32_t need = 0;      // bytes that must arrive; fewer than `length` where the file ends
+  uint32_t file = 0;    // index in the list the storage was opened with
+  uint64_t offset = 0;  // multiple of 4096
+  uint32_t length = 0;  // multiple of 4096, at most 1 GiB: the span to read
+  uint32_t need = 0;    // bytes that must arrive; fewer than `length` where the file ends
   std::byte* destination = nullptr;  // 4096-aligned, `length` bytes
-  uint64_t token = 0;     // the caller's; comes back with the completion
+  uint64_t token = 0;                // the caller's; comes back with the completion
 };
 
 struct ReadResult {
   uint64_t token = 0;
-  uint32_t bytes = 0;    // arrived; at least `need` when status is ok
-  uint32_t retries = 0;  // resubmissions this read took (short reads, EAGAIN, EINTR, one EIO)
+  uint32_t bytes = 0;          // arrived; at least `need` when status is ok
+  uint32_t retries = 0;        // resubmissions this read took (short reads, EAGAIN, EINTR, one EIO)
   uint64_t retried_bytes = 0;  // bytes that were asked for again
   // Not ok: DataLoss for an end of file before `need`, Unavailable for an I/O error, Cancelled
   // after Close. The message names file and offset.
@@ -44,7 +44,8 @@ struct ReadResult {
 };
 
 // Called on a thread of the storage, never from inside Submit and never with a lock of the
-// storage held, so it may call Submit. Must not block for long: reads wait behind it.
+// storage held, so it may call Submit. The pread rungs have several threads and call at the same
+// time. Must not block for long: reads wait behind it.
 class ReadSink {
  public:
   virtual void ReadCompleted(const ReadResult& result) = 0;
@@ -53,7 +54,8 @@ class ReadSink {
   ~ReadSink() = default;
 };
 
-// Memory that reads will go to, for registration with the kernel. Must outlive the storage.
+// Memory that reads will go to, for registration with the kernel; 4096-aligned. Must outlive the
+// storage. OpenStorage reads into its first page, to prove that reads into it work.
 struct BufferRegion {
   std::byte* begin = nullptr;
   size_t bytes = 0;
@@ -75,8 +77,8 @@ struct StorageInfo {
 };
 
 struct StorageStats {
-  uint64_t reads = 0;           // completed, with or without an error
-  uint64_t bytes = 0;           // arrived
+  uint64_t reads = 0;  // completed, with or without an error
+  uint64_t bytes = 0;  // arrived
   uint64_t retries = 0;
   uint64_t retried_bytes = 0;
   uint64_t failed = 0;
@@ -91,7 +93,8 @@ class Storage {
   virtual uint64_t file_bytes(uint32_t file) const = 0;
   // Queues reads; never blocks and never calls the sink. The caller keeps at most
   // StorageOptions::max_outstanding reads between Submit and completion; one more is a broken
-  // invariant. A request that is misaligned or names no file completes with InvalidArgument.
+  // invariant. A request that is misaligned or names no file completes with InvalidArgument. Reads
+  // that come after Close() has returned are not taken and do not complete.
   virtual void Submit(std::span<const ReadRequest> reads) = 0;
   // Stops taking reads, completes all outstanding ones (Cancelled where they had not begun) and
   // returns when no byte will be written any more and the sink will not be called again.
@@ -105,13 +108,17 @@ struct StorageOptions {
   std::vector<BufferRegion> buffers;  // where destinations will lie; registered where possible
   uint32_t max_outstanding = 1024;    // promise of the caller, sizes every queue
   uint32_t queue_depth = 64;          // submitted to the kernel at once (threads: at most 16)
-  // "auto" walks down the ladder; "uring", "pread" or "buffered" start at that rung.
+  // "auto" walks down the ladder; "uring", "pread" or "buffered" start at that rung. One rung
+  // serves all files: the file that allows least decides, and the reason names it.
   std::string engine = "auto";
-  bool strict = false;  // refuse instead of stepping down from the rung `engine` names
+  // Refuse instead of stepping down from the rung that `engine` names: "auto" means the best,
+  // "uring" io_uring with or without registered buffers.
+  bool strict = false;
   ReadSink* sink = nullptr;
 };
 
-// Opens all files and walks down the ladder, proving each rung with a real read.
+// Opens all files (regular ones; read permission is enough) and walks down the ladder, proving each
+// rung with a real read.
 Result<std::unique_ptr<Storage>> OpenStorage(const StorageOptions& options);
 
 }  // namespace berth::io
