@@ -8,11 +8,11 @@ namespace berth::internal {
 }  // namespace berth::internal
 
 #define BERTH_CHECK(condition) BERTH_CHECK_MSG(condition, "")
-#define BERTH_CHECK_MSG(condition, why)                                           \
-  do {                                                                            \
-    if (!(condition)) [[unlikely]] {                                              \
-      ::berth::internal::CheckFailed(__FILE__, __LINE__, #condition, why);        \
-    }                                                                             \
+#define BERTH_CHECK_MSG(condition, why)                                    \
+  do {                                                                     \
+    if (!(condition)) [[unlikely]] {                                       \
+      ::berth::internal::CheckFailed(__FILE__, __LINE__, #condition, why); \
+    }                                                                      \
   } while (false)
 
 #endif  // BERTH_RUNTIME_BASE_CHECK_H_

@@ -53,8 +53,8 @@ class CondVar {
     lock.release();
   }
   // False when the time ran out first.
-  bool WaitFor(Mutex* mutex, std::chrono::nanoseconds timeout) BERTH_REQUIRES(mutex)
-      BERTH_NO_THREAD_SAFETY_ANALYSIS {
+  bool WaitFor(Mutex* mutex, std::chrono::nanoseconds timeout)
+      BERTH_REQUIRES(mutex) BERTH_NO_THREAD_SAFETY_ANALYSIS {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     const bool notified = cv_.wait_for(lock, timeout) == std::cv_status::no_timeout;
     lock.release();

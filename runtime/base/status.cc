@@ -9,18 +9,30 @@ namespace berth {
 
 std::string_view StatusCodeName(StatusCode code) {
   switch (code) {
-    case StatusCode::kOk: return "OK";
-    case StatusCode::kInvalidArgument: return "INVALID_ARGUMENT";
-    case StatusCode::kNotFound: return "NOT_FOUND";
-    case StatusCode::kOutOfRange: return "OUT_OF_RANGE";
-    case StatusCode::kFailedPrecondition: return "FAILED_PRECONDITION";
-    case StatusCode::kPermissionDenied: return "PERMISSION_DENIED";
-    case StatusCode::kResourceExhausted: return "RESOURCE_EXHAUSTED";
-    case StatusCode::kUnimplemented: return "UNIMPLEMENTED";
-    case StatusCode::kDataLoss: return "DATA_LOSS";
-    case StatusCode::kUnavailable: return "UNAVAILABLE";
-    case StatusCode::kCancelled: return "CANCELLED";
-    case StatusCode::kInternal: return "INTERNAL";
+    case StatusCode::kOk:
+      return "OK";
+    case StatusCode::kInvalidArgument:
+      return "INVALID_ARGUMENT";
+    case StatusCode::kNotFound:
+      return "NOT_FOUND";
+    case StatusCode::kOutOfRange:
+      return "OUT_OF_RANGE";
+    case StatusCode::kFailedPrecondition:
+      return "FAILED_PRECONDITION";
+    case StatusCode::kPermissionDenied:
+      return "PERMISSION_DENIED";
+    case StatusCode::kResourceExhausted:
+      return "RESOURCE_EXHAUSTED";
+    case StatusCode::kUnimplemented:
+      return "UNIMPLEMENTED";
+    case StatusCode::kDataLoss:
+      return "DATA_LOSS";
+    case StatusCode::kUnavailable:
+      return "UNAVAILABLE";
+    case StatusCode::kCancelled:
+      return "CANCELLED";
+    case StatusCode::kInternal:
+      return "INTERNAL";
   }
   return "UNKNOWN";
 }
@@ -68,20 +80,29 @@ Status InternalError(std::string m) { return {StatusCode::kInternal, std::move(m
 Status ErrnoError(int error, std::string_view what) {
   StatusCode code = StatusCode::kUnavailable;
   switch (error) {
-    case ENOENT: code = StatusCode::kNotFound; break;
+    case ENOENT:
+      code = StatusCode::kNotFound;
+      break;
     case EACCES:
     case EPERM:
-    case EROFS: code = StatusCode::kPermissionDenied; break;
+    case EROFS:
+      code = StatusCode::kPermissionDenied;
+      break;
     case ENOMEM:
     case ENOSPC:
     case EDQUOT:
     case EMFILE:
-    case ENFILE: code = StatusCode::kResourceExhausted; break;
+    case ENFILE:
+      code = StatusCode::kResourceExhausted;
+      break;
     case EINVAL:
     case ENOTDIR:
     case EISDIR:
-    case ENAMETOOLONG: code = StatusCode::kInvalidArgument; break;
-    default: break;
+    case ENAMETOOLONG:
+      code = StatusCode::kInvalidArgument;
+      break;
+    default:
+      break;
   }
   std::string text(what);
   text += ": ";

@@ -74,8 +74,8 @@ Status ErrnoError(int error, std::string_view what);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}              // NOLINT: implicit on purpose
-  Result(Status status) : status_(std::move(status)) {       // NOLINT: implicit on purpose
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit on purpose
+  Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit on purpose
     if (status_.ok()) Die("Result made from an ok Status without a value");
   }
 
@@ -108,11 +108,11 @@ class [[nodiscard]] Result {
 }  // namespace berth
 
 // if (Status s = expr; !s.ok()) return s;
-#define BERTH_RETURN_IF_ERROR(expr)                                       \
-  do {                                                                    \
-    if (::berth::Status berth_status_ = (expr); !berth_status_.ok()) {    \
-      return berth_status_;                                               \
-    }                                                                     \
+#define BERTH_RETURN_IF_ERROR(expr)                                    \
+  do {                                                                 \
+    if (::berth::Status berth_status_ = (expr); !berth_status_.ok()) { \
+      return berth_status_;                                            \
+    }                                                                  \
   } while (false)
 
 // BERTH_ASSIGN_OR_RETURN(auto x, MakeX());
