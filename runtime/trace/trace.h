@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "berth/status.h"
+#include "berth/types.h"
+#include "io/file/byte_source.h"
 
 namespace berth {
 
@@ -21,12 +23,13 @@ struct TraceInfo {
   uint32_t experts = 0;
   uint32_t top_k = 0;
   uint64_t rows = 0;
-  std::vector<uint32_t> request_rows;   // rows of each request; sums to `rows`
-  std::vector<uint32_t> pass_rows;      // rows of each forward pass; empty: 1 each
-  std::vector<uint32_t> layer_ids;      // block numbers; empty: 0..layers-1
+  std::vector<uint32_t> request_rows;       // rows of each request; sums to `rows`
+  std::vector<uint32_t> pass_rows;          // rows of each forward pass; empty: 1 each
+  std::vector<uint32_t> layer_ids;          // block numbers; empty: 0..layers-1
   std::vector<std::string> request_labels;  // empty, or one per request
-  std::vector<uint32_t> streams;        // stream of each request where the trace states it
+  std::vector<uint32_t> streams;            // stream of each request where the trace states it
   std::string model;
+  std::string source;  // where the trace comes from, in the words of its file; may be empty
   bool has_router_weights = false;
   uint32_t predictions_ahead = 0;  // 0, 1 or 2: predicted_1_ahead, predicted_2_ahead present
 };
@@ -37,6 +40,8 @@ class TraceFile {
   // Checks shapes, types, metadata and every length against the file's size. Ids are checked as
   // they are read.
   static Result<std::unique_ptr<TraceFile>> Open(const std::string& path);
+  // The same from a source that the trace then owns (tests, fuzzers).
+  static Result<std::unique_ptr<TraceFile>> Parse(std::unique_ptr<io::ByteSource> source);
   virtual ~TraceFile() = default;
 
   const TraceInfo& info() const { return info_; }

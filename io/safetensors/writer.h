@@ -1,0 +1,47 @@
+// Writes a safetensors file: shapes first, then the tensors' bytes in the same order.
+#ifndef BERTH_IO_SAFETENSORS_WRITER_H_
+#define BERTH_IO_SAFETENSORS_WRITER_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "berth/status.h"
+#include "io/file/atomic_file.h"
+#include "io/safetensors/safetensors.h"
+
+namespace berth::io {
+
+struct SafetensorsDeclaration {
+  std::string name;
+  SafetensorsType type = SafetensorsType::kU8;
+  std::vector<uint64_t> shape;
+};
+
+// One writer, one thread. The file appears at Commit or not at all (io/file/atomic_file.h).
+class SafetensorsWriter {
+ public:
+  static Result<std::unique_ptr<SafetensorsWriter>> Create(
+      const std::string& path, std::span<const SafetensorsDeclaration> tensors,
+      const std::map<std::string, std::string>& metadata);
+
+  // The next bytes of the data: all of the first tensor, then all of the second, ... in pieces of
+  // any size.
+  Status Append(std::span<const std::byte> bytes);
+  // FailedPrecondition where bytes are missing.
+  Status Commit();
+
+ private:
+  SafetensorsWriter(std::unique_ptr<AtomicFile> file, std::string path, uint64_t left)
+      : file_(std::move(file)), path_(std::move(path)), bytes_left_(left) {}
+  std::unique_ptr<AtomicFile> file_;
+  const std::string path_;
+  uint64_t bytes_left_;
+};
+
+}  // namespace berth::io
+
+#endif  // BERTH_IO_SAFETENSORS_WRITER_H_
