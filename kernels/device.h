@@ -104,7 +104,7 @@ struct StreamOptions {
   uint32_t capacity = 256;     // most entries enqueued at once
   StreamSink* sink = nullptr;  // may be null where Notify is not used
   // Sizes of the largest grouped call; all 0 for a stream that only copies, updates tables and
-  // reduces. Units of a call count against max_pairs as well.
+  // reduces. No unit of a call has pairs beyond pairs[max_pairs), and no call more units than that.
   uint32_t max_hidden = 0;
   uint32_t max_ffn = 0;
   uint32_t max_pairs = 0;

@@ -262,10 +262,13 @@ Status HostStream::DoUpdateTable(const TableOp& op) {
 Status HostStream::DoRun(const GroupedCall& call) {
   pace_.Break();
   const PointerTable* table = card_->table.load(std::memory_order_acquire);
-  uint64_t pairs = 0;
   for (uint32_t i = 0; i < call.unit_count; ++i) {
     const WaveUnit& unit = call.units[i];
-    pairs += unit.pair_count;
+    if (unit.expert >= call.spec->experts || unit.first_pair > options_.max_pairs ||
+        unit.pair_count > options_.max_pairs - unit.first_pair) {
+      return InvalidArgumentError(Where("a wave with unit " + std::to_string(unit.unit) +
+                                        ", whose expert or pairs are beyond the call's sizes"));
+    }
     addresses_[i] = unit.address;
     if (unit.address != nullptr) continue;
     if (table != nullptr && unit.unit < table->units()) addresses_[i] = table->Load(unit.unit);
@@ -273,10 +276,6 @@ Status HostStream::DoRun(const GroupedCall& call) {
       return InternalError(Where("unit " + std::to_string(unit.unit) +
                                  " is to run but is not in the pointer table"));
     }
-  }
-  if (pairs > options_.max_pairs) {
-    return InvalidArgumentError(Where("a wave of " + std::to_string(pairs) + " pairs; made for " +
-                                      std::to_string(options_.max_pairs)));
   }
   workspace_->Run(call, {addresses_.data(), call.unit_count});
   return Status();

@@ -202,6 +202,10 @@ TEST_P(DeviceCall, CallsBeyondTheStreamAreRefused) {
   wave_[0].pair_count += kPairs;  // seen only when it runs
   EXPECT_TRUE(stream_->Run(call).ok());
   EXPECT_EQ(stream_->Synchronize().code(), StatusCode::kInvalidArgument);
+  call = Call(true);
+  wave_[1].expert = SmallExperts::kExperts;
+  EXPECT_TRUE(stream_->Run(call).ok());
+  EXPECT_EQ(stream_->Synchronize().code(), StatusCode::kInvalidArgument);
   EXPECT_GE(device_->workspace_bytes(), kHidden * sizeof(float));
 }
 
