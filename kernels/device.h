@@ -40,6 +40,9 @@ enum class CopyDirection : uint8_t { kToCard, kToHost };
 // A unit's tensors at most: gate, up, down.
 inline constexpr size_t kMaxCopySegments = 4;
 
+// Entries that one UpdateTable carries at most.
+inline constexpr size_t kMaxTableEntries = 4;
+
 // The address of a unit in the pointer table; null unpublishes it.
 struct TableEntry {
   UnitIndex unit = kNoUnit;
@@ -54,44 +57,63 @@ class DeviceMemory {
   virtual size_t bytes() const = 0;
 };
 
-// A point in one stream that others can wait for.
+// A point in one stream that others can wait for. Wait waits for the most recent Record that was
+// enqueued before the Wait was; an event that was never recorded holds nobody up. Because a Wait
+// looks back only, no two streams can wait for each other. An event says that work is over, not
+// that it went well: errors are the stream's own. Must not outlive its device; may be destroyed
+// while Records and Waits of it are still enqueued.
 class Event {
  public:
   virtual ~Event() = default;
 };
 
+//
+// An entry counts against the capacity until it has been done; a Notify only until its sink is
+// called, so a sink may always enqueue in its place.
+//
+// Errors of the work itself (a unit that is not in the pointer table, a unit out of range) do not
+// come from the call that enqueued it. The first one stays with the stream; until the next Notify
+// or Synchronize has reported it, copies, table updates, runs and reductions are skipped, because
+// they may need what failed. Records, waits and notifies still happen, so nobody hangs.
 class Stream {
  public:
-  virtual ~Stream() = default;  // waits for what is enqueued
+  // Waits for what is enqueued, notifies included. Not to be called from the stream's own sink.
+  virtual ~Stream() = default;
 
-  // Each takes its arguments by value and fails only with ResourceExhausted (queue full: the
-  // capacity that was promised at creation) or FailedPrecondition (a lost device).
+  // Each takes its arguments by value, never blocks, and fails only with ResourceExhausted (queue
+  // full: the capacity that was promised at creation), FailedPrecondition (a lost device; a stream
+  // without a sink or without a workspace where the call needs one) or InvalidArgument (beyond the
+  // sizes the stream was made for; a copy whose card side is not memory of this card). A call that
+  // failed has enqueued nothing.
   virtual Status Copy(CopyDirection direction, std::span<const CopySegment> segments) = 0;
-  virtual Status UpdateTable(std::span<const TableEntry> entries) = 0;  // at most 4 entries
+  virtual Status UpdateTable(std::span<const TableEntry> entries) = 0;
   virtual Status Run(const GroupedCall& call) = 0;
   virtual Status Reduce(const ReduceCall& call) = 0;
   virtual Status Record(Event* event) = 0;
   virtual Status Wait(Event* event) = 0;
   virtual Status Notify(uint64_t token) = 0;
 
-  // Blocks until the stream is empty; first error since the last Notify or Synchronize.
+  // Blocks until all that was enqueued before is done and the sinks of its notifies have returned;
+  // first error since the last Notify or Synchronize. From the stream's own sink:
+  // FailedPrecondition.
   virtual Status Synchronize() = 0;
 };
 
 struct StreamOptions {
-  std::string name;        // for messages and thread names
-  uint32_t capacity = 256;  // most entries enqueued at once
+  std::string name;            // for messages and thread names
+  uint32_t capacity = 256;     // most entries enqueued at once
   StreamSink* sink = nullptr;  // may be null where Notify is not used
-  // Sizes of the largest grouped call; all 0 for a stream that only copies and updates tables.
+  // Sizes of the largest grouped call; all 0 for a stream that only copies, updates tables and
+  // reduces. No unit of a call has pairs beyond pairs[max_pairs), and no call more units than that.
   uint32_t max_hidden = 0;
   uint32_t max_ffn = 0;
   uint32_t max_pairs = 0;
 };
 
 struct DeviceInfo {
-  std::string name;           // "host:0"
-  std::string_view backend;   // "host"
-  uint64_t memory_bytes = 0;  // the card's, or the budget imposed on it
+  std::string name;             // "host:0"
+  std::string_view backend;     // "host"
+  uint64_t memory_bytes = 0;    // the card's, or the budget imposed on it
   double link_bytes_per_s = 0;  // imposed; 0: whatever the machine does
 };
 
@@ -101,10 +123,11 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual uint64_t free_bytes() const = 0;
   // ResourceExhausted beyond the budget; the message says asked, free and what to lower.
-  virtual Result<std::unique_ptr<DeviceMemory>> Allocate(size_t bytes, std::string_view purpose) = 0;
+  virtual Result<std::unique_ptr<DeviceMemory>> Allocate(size_t bytes,
+                                                         std::string_view purpose) = 0;
   // Allocates the stream's workspace (host memory on `host`), see workspace_bytes().
   virtual Result<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) = 0;
-  // Workspace of all streams made so far.
+  // Workspace of the streams that exist now, queues included.
   virtual uint64_t workspace_bytes() const = 0;
   virtual Result<std::unique_ptr<Event>> CreateEvent() = 0;
   // Makes the pointer table for units [0, units), all unpublished. Once per device.
@@ -115,12 +138,18 @@ class Device {
 };
 
 struct DeviceOptions {
-  std::string name = "host:0";     // "<backend>:<ordinal>"
-  uint64_t memory_bytes = 0;       // 0: the backend's own reading of the card
-  double link_bytes_per_s = 0;     // host backend: imposed on copies, each direction; 0: none
-  uint32_t threads = 0;            // host backend: compute threads; 0: all of the machine
+  std::string name = "host:0";  // "<backend>:<ordinal>"
+  uint64_t memory_bytes = 0;    // 0: the backend's own reading of the card; `host`: half of
+                                // the memory that is available on the machine right now
+  double link_bytes_per_s = 0;  // host backend: imposed on copies, each direction; 0: none
+  uint32_t threads = 0;         // host backend: compute threads; 0: all of the machine. Cards
+                                // with equal numbers share one pool
+  // Fresh card memory holds 0xFF bytes (a NaN in every float type), so that reading what nobody
+  // wrote shows. Always so in debug and AddressSanitizer builds; `host` only.
+  bool poison = false;
 };
-// NotFound for a backend that is not built in; the message says how to build it.
+// "host" is "host:0". NotFound for a backend that is not built in (the message says how to build
+// it), InvalidArgument for a name that is none.
 Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options);
 
 }  // namespace berth::kernels

@@ -11,18 +11,31 @@ namespace berth::kernels {
 class WorkerPool {
  public:
   // A task gets the half-open range [begin, end) of its indices and the number of the thread it
-  // runs on, below thread_count(). `context` is the caller's.
+  // runs on, below thread_count(). A thread keeps its number for the whole of a ParallelFor, and
+  // no two tasks that run at once on one pool have the same one: scratch memory may be indexed by
+  // it. `context` is the caller's.
   using Task = void (*)(void* context, uint32_t begin, uint32_t end, uint32_t thread);
 
   virtual ~WorkerPool() = default;
   virtual uint32_t thread_count() const = 0;
   // Runs [0, count) in pieces of at most `grain` and returns when all are done. May be called from
-  // several threads at once; a task must not call it. No operator new once warm.
+  // several threads at once, which then share thread_count() threads; a task must not call it. No
+  // operator new once warm.
   virtual void ParallelFor(uint32_t count, uint32_t grain, Task task, void* context) = 0;
 };
 
-// threads = 0: one per processor this process may use.
+// The processors this process may run on (its affinity mask), at least 1.
+uint32_t UsableProcessors();
+
+// The pool of this build; threads = 0: one per processor this process may use. oneTBB has no
+// threads beyond that, so a pool on it is cut down to that number. Throws what std::thread throws
+// where the system gives no more threads.
 std::unique_ptr<WorkerPool> MakeWorkerPool(uint32_t threads);
+// The std::thread pool, in every build.
+std::unique_ptr<WorkerPool> MakeThreadWorkerPool(uint32_t threads);
+// One pool for all who ask for the same number of threads while any of them lives: two cards that
+// play on one machine share its processors instead of doubling them.
+std::shared_ptr<WorkerPool> SharedWorkerPool(uint32_t threads);
 
 }  // namespace berth::kernels
 

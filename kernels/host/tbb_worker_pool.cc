@@ -1,0 +1,52 @@
+// The one place that knows oneTBB. Built only where it was found (BERTH_HAVE_TBB).
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+
+#include "kernels/host/worker_pool.h"
+
+namespace berth::kernels {
+namespace {
+
+// All callers work inside one arena. An arena has a fixed number of places: a caller takes one of
+// them or, when all are taken, waits for those inside, so several callers never add up to more
+// than `threads` running threads, and a place's index is a thread number nobody else has.
+class TbbWorkerPool final : public WorkerPool {
+ public:
+  explicit TbbWorkerPool(uint32_t threads)
+      : threads_(threads), arena_(static_cast<int>(threads), /*reserved_for_masters=*/1) {
+    arena_.initialize();
+  }
+
+  uint32_t thread_count() const override { return threads_; }
+
+  void ParallelFor(uint32_t count, uint32_t grain, Task task, void* context) override {
+    if (count == 0) return;
+    using Range = oneapi::tbb::blocked_range<uint32_t>;
+    const Range all(0, count, std::max(1u, grain));
+    const auto piece = [task, context](const Range& range) {
+      const int thread = oneapi::tbb::this_task_arena::current_thread_index();
+      task(context, range.begin(), range.end(), static_cast<uint32_t>(thread));
+    };
+    // simple_partitioner is the one that never hands out more than the grain.
+    arena_.execute(
+        [&] { oneapi::tbb::parallel_for(all, piece, oneapi::tbb::simple_partitioner()); });
+  }
+
+ private:
+  const uint32_t threads_;
+  oneapi::tbb::task_arena arena_;
+};
+
+}  // namespace
+
+std::unique_ptr<WorkerPool> MakeWorkerPool(uint32_t threads) {
+  const uint32_t processors = static_cast<uint32_t>(oneapi::tbb::info::default_concurrency());
+  return std::make_unique<TbbWorkerPool>(threads == 0 ? processors : std::min(threads, processors));
+}
+
+}  // namespace berth::kernels

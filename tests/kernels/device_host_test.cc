@@ -1,0 +1,197 @@
+// The host backend: the conformance suite, and what is the host's own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/device.h"
+#include "tests/kernels/device_conformance.h"
+
+namespace berth::kernels {
+namespace {
+
+constexpr uint64_t kCardBytes = 64 << 20;
+
+DeviceParam Card(std::string name, double link_bytes_per_s, uint32_t threads) {
+  DeviceOptions options;
+  options.name = "host:0";
+  options.memory_bytes = kCardBytes;
+  options.link_bytes_per_s = link_bytes_per_s;
+  options.threads = threads;
+  return {std::move(name), options};
+}
+const auto kCards = ::testing::Values(Card("host", 0, 2), Card("host_paced", 3e9, 1));
+INSTANTIATE_TEST_SUITE_P(Host, DeviceConformance, kCards, DeviceName);
+INSTANTIATE_TEST_SUITE_P(Host, DeviceCall, kCards, DeviceName);
+
+DeviceOptions Named(std::string name) {
+  DeviceOptions options;
+  options.name = std::move(name);
+  options.memory_bytes = kCardBytes;
+  options.threads = 1;
+  return options;
+}
+Status OpenStatus(const std::string& name) { return OpenDevice(Named(name)).status(); }
+std::unique_ptr<Device> Open(const DeviceOptions& options) {
+  Result<std::unique_ptr<Device>> device = OpenDevice(options);
+  EXPECT_TRUE(device.ok()) << device.status().ToString();
+  return std::move(*device);
+}
+bool Says(const Status& status, std::string_view part) {
+  return status.message().find(part) != std::string_view::npos;
+}
+
+TEST(HostDevice, Names) {
+  EXPECT_EQ(Open(Named("host"))->info().name, "host:0");
+  EXPECT_EQ(Open(Named("host:12"))->info().name, "host:12");
+  EXPECT_EQ(Open(Named("host:1"))->info().backend, "host");
+  for (const char* bad : {"host:", "host:x", "host:-1", "host:1x", "host:99999999999"}) {
+    EXPECT_EQ(OpenStatus(bad).code(), StatusCode::kInvalidArgument) << bad;
+  }
+  const Status cuda = OpenStatus("cuda:0");
+  EXPECT_EQ(cuda.code(), StatusCode::kNotFound);
+  EXPECT_TRUE(Says(cuda, "this build has no CUDA backend")) << cuda.ToString();
+  EXPECT_TRUE(Says(cuda, "BERTH_CUDA=ON")) << cuda.ToString();
+  EXPECT_TRUE(Says(OpenStatus("hip:0"), "this build has no HIP backend"));
+  const Status unknown = OpenStatus("hots:0");
+  EXPECT_EQ(unknown.code(), StatusCode::kNotFound);
+  EXPECT_TRUE(Says(unknown, "did you mean 'host'")) << unknown.ToString();
+  EXPECT_TRUE(Says(unknown, "built in: host")) << unknown.ToString();
+  EXPECT_EQ(OpenStatus("").code(), StatusCode::kNotFound);
+}
+
+TEST(HostDevice, OptionsThatMakeNoSenseAreRefused) {
+  for (double rate : {-1.0, 10.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    DeviceOptions options = Named("host:0");
+    options.link_bytes_per_s = rate;
+    EXPECT_EQ(OpenDevice(options).status().code(), StatusCode::kInvalidArgument) << rate;
+  }
+  DeviceOptions options = Named("host:0");
+  options.threads = UINT32_MAX;
+  EXPECT_EQ(OpenDevice(options).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(HostDevice, WithoutABudgetItTakesHalfOfWhatIsAvailable) {
+  DeviceOptions options = Named("host:0");
+  options.memory_bytes = 0;
+  std::unique_ptr<Device> device = Open(options);
+  EXPECT_GT(device->info().memory_bytes, 16u << 20);
+  EXPECT_LT(device->info().memory_bytes, uint64_t{1} << 45);
+  EXPECT_EQ(device->free_bytes(), device->info().memory_bytes);
+}
+
+TEST(HostDevice, PoisonedMemoryIsNaN) {
+  DeviceOptions options = Named("host:0");
+  options.poison = true;
+  std::unique_ptr<Device> device = Open(options);
+  for (size_t bytes : {size_t{1000}, size_t{5 << 20}}) {
+    std::unique_ptr<DeviceMemory> memory = std::move(*device->Allocate(bytes, "test"));
+    float first, last;
+    std::memcpy(&first, memory->data(), 4);
+    std::memcpy(&last, memory->data() + bytes - 4, 4);
+    EXPECT_TRUE(std::isnan(first));
+    EXPECT_TRUE(std::isnan(last));
+  }
+}
+
+TEST(HostDevice, WorkspaceIsCountedWhileTheStreamLives) {
+  std::unique_ptr<Device> device = Open(Named("host:0"));
+  EXPECT_EQ(device->workspace_bytes(), 0u);
+  std::unique_ptr<Stream> stream = std::move(*device->CreateStream({.name = "s"}));
+  EXPECT_GT(device->workspace_bytes(), 0u);
+  stream.reset();
+  EXPECT_EQ(device->workspace_bytes(), 0u);
+}
+
+// 40 MB at 400 MB/s in copies of `bytes`, on one or two streams: 0.1 s.
+double SecondsAtAPace(size_t bytes, int streams, bool both_ways) {
+  DeviceOptions options = Named("host:0");
+  options.link_bytes_per_s = 400e6;
+  std::unique_ptr<Device> device = Open(options);
+  std::unique_ptr<DeviceMemory> card = std::move(*device->Allocate(bytes * 4, "test"));
+  std::vector<std::byte> host(bytes * 4);
+  const uint32_t copies = static_cast<uint32_t>(40'000'000 / bytes);
+  std::vector<std::unique_ptr<Stream>> made;
+  for (int s = 0; s < streams; ++s) {
+    made.push_back(std::move(*device->CreateStream({.name = "s", .capacity = copies})));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint32_t i = 0; i < copies; ++i) {
+    const size_t s = i % made.size();
+    const bool home = both_ways && s == 1;
+    const CopyDirection direction = home ? CopyDirection::kToHost : CopyDirection::kToCard;
+    std::byte* on_card = card->data() + s * bytes;
+    std::byte* on_host = host.data() + s * bytes;
+    EXPECT_TRUE(
+        made[s]
+            ->Copy(direction, home ? One(on_card, on_host, bytes) : One(on_host, on_card, bytes))
+            .ok());
+  }
+  for (auto& stream : made) EXPECT_TRUE(stream->Synchronize().ok());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// The best of a few tries: what a busy machine adds is not the link's doing.
+double BestSecondsAtAPace(size_t bytes, int streams, bool both_ways) {
+  double best = SecondsAtAPace(bytes, streams, both_ways);
+  for (int i = 0; i < 9 && best > (both_ways ? 0.08 : 0.15); ++i) {
+    best = std::min(best, SecondsAtAPace(bytes, streams, both_ways));
+  }
+  return best;
+}
+
+// The lower bounds are exact; the upper ones leave room for a busy machine.
+TEST(HostDevice, TheLinkKeepsItsPace) {
+  // Copies of 10 us each: rounding every one up to a timer's grain would take several times 0.1 s.
+  const double small = BestSecondsAtAPace(4000, 1, false);
+  EXPECT_GE(small, 0.1);
+  EXPECT_LT(small, 0.2);
+  const double large = BestSecondsAtAPace(2'000'000, 1, false);
+  EXPECT_GE(large, 0.1);
+  EXPECT_LT(large, 0.2);
+}
+
+TEST(HostDevice, StreamsShareTheLinkAndDirectionsDoNot) {
+  EXPECT_GE(SecondsAtAPace(1'000'000, 2, false), 0.1);
+  const double both_ways = BestSecondsAtAPace(1'000'000, 2, true);
+  EXPECT_GE(both_ways, 0.05);
+  EXPECT_LT(both_ways, 0.095);
+}
+
+TEST(HostDevice, IdleTimeIsNotSavedUp) {
+  DeviceOptions options = Named("host:0");
+  options.link_bytes_per_s = 100e6;
+  std::unique_ptr<Device> device = Open(options);
+  std::unique_ptr<Stream> stream = std::move(*device->CreateStream({.name = "s"}));
+  std::unique_ptr<DeviceMemory> card = std::move(*device->Allocate(1'000'000, "test"));
+  std::vector<std::byte> host(1'000'000);
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_TRUE(
+        stream->Copy(CopyDirection::kToCard, One(host.data(), card->data(), host.size())).ok());
+    ASSERT_TRUE(stream->Synchronize().ok());
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(10));
+  }
+}
+
+TEST(HostDeviceDeathTest, MemoryMustNotOutliveItsDevice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        std::unique_ptr<Device> device = Open(Named("host:0"));
+        std::unique_ptr<DeviceMemory> memory = std::move(*device->Allocate(1, "test"));
+        device.reset();
+      },
+      "outlives");
+}
+
+}  // namespace
+}  // namespace berth::kernels
