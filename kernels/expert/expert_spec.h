@@ -27,8 +27,8 @@ std::string_view ActivationName(Activation activation);  // "silu-gate", ...
 // The conventions of one model architecture (general.architecture of a GGUF).
 struct ExpertConventions {
   Activation activation = Activation::kSiluGate;
-  float alpha = 1.702f;  // kClampedGate
-  float limit = 7.0f;    // kClampedGate
+  float alpha = 1.702f;    // kClampedGate
+  float limit = 7.0f;      // kClampedGate
   bool gate_first = true;  // of a fused gate_up tensor: gate rows come before up rows
   // Router weights scale the expert's input instead of its output (llama4).
   bool weights_before = false;

@@ -44,8 +44,8 @@ struct ReduceCall {
   const float* weights = nullptr;  // [rows][top_k]
   const int32_t* ids = nullptr;    // [rows][top_k], kNoExpert where a pair routes to nobody
   bool weights_before = false;
-  void* y = nullptr;       // [rows] rows, y_stride elements apart
-  size_t y_stride = 0;     // elements
+  void* y = nullptr;    // [rows] rows, y_stride elements apart
+  size_t y_stride = 0;  // elements
   DataType y_type = DataType::kF32;
 };
 

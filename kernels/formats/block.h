@@ -6,6 +6,7 @@
 #ifndef BERTH_KERNELS_FORMATS_BLOCK_H_
 #define BERTH_KERNELS_FORMATS_BLOCK_H_
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,16 @@ inline uint32_t LoadU32(const uint8_t* from) {
 }
 inline void StoreU16(uint16_t value, uint8_t* to) { std::memcpy(to, &value, sizeof(value)); }
 inline float LoadF16(const uint8_t* from) { return F16ToF32(LoadU16(from)); }
+
+// For each byte: 0xff in byte j of the word where its bit j is set.
+constexpr std::array<uint64_t, 256> MakeByteMasks() {
+  std::array<uint64_t, 256> masks{};
+  for (uint64_t bits = 0; bits < 256; ++bits) {
+    for (int j = 0; j < 8; ++j) masks[bits] |= ((bits >> j) & 1) * (uint64_t{0xff} << (8 * j));
+  }
+  return masks;
+}
+inline constexpr std::array<uint64_t, 256> kByteMasks = MakeByteMasks();
 
 // to[i] = scale * q[i].
 template <int kCount>

@@ -10,16 +10,16 @@ namespace berth::kernels {
 
 // Exact. A signalling NaN stays a NaN with the same payload bits.
 inline float F16ToF32(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
-  const uint32_t magnitude = static_cast<uint32_t>(half & 0x7fffu) << 13;
+  // Signed, since that is the comparison that every vector unit has.
+  const int32_t magnitude = (half & 0x7fff) << 13;
   // Rebias the exponent by 127 - 15; infinities and NaNs (exponent 31) need as much again.
-  const uint32_t rebias = magnitude >= (31u << 23) ? 224u << 23 : 112u << 23;
+  const int32_t rebias = magnitude >= (31 << 23) ? 224 << 23 : 112 << 23;
   // A denormal is its mantissa in units of 2^-24: let the subtraction of 2^-14 normalize it.
   const float denormal =
-      std::bit_cast<float>(magnitude + (113u << 23)) - std::bit_cast<float>(uint32_t{113u << 23});
-  const uint32_t bits =
-      magnitude < (1u << 23) ? std::bit_cast<uint32_t>(denormal) : magnitude + rebias;
-  return std::bit_cast<float>(bits | sign);
+      std::bit_cast<float>(magnitude + (113 << 23)) - std::bit_cast<float>(int32_t{113 << 23});
+  const uint32_t bits = magnitude < (1 << 23) ? std::bit_cast<uint32_t>(denormal)
+                                              : static_cast<uint32_t>(magnitude + rebias);
+  return std::bit_cast<float>(bits | static_cast<uint32_t>(half & 0x8000) << 16);
 }
 
 inline float Bf16ToF32(uint16_t bf16) {

@@ -51,7 +51,7 @@ void DecodeIq1_S(const BlockIq1_S& block, float* to) {
   const float d = LoadF16(block.d);
   for (int s = 0; s < 8; ++s) {
     const uint32_t qh = LoadU16(block.qh + 2 * s);
-    const float scale = d * static_cast<float>(2 * ((qh >> 12) & 7) + 1);
+    const float scale = d * static_cast<float>(static_cast<int>(2 * ((qh >> 12) & 7) + 1));
     const float shift = (qh & 0x8000) != 0 ? -kShift : kShift;
     for (int l = 0; l < 4; ++l) {
       const uint32_t index = block.qs[4 * s + l] | ((qh >> (3 * l)) & 7) << 8;
@@ -68,12 +68,14 @@ void DecodeIq1_M(const BlockIq1_M& block, float* to) {
     d_bits |= (words[w] >> 12) << (4 * w);
   }
   const float d = F16ToF32(static_cast<uint16_t>(d_bits));
-  for (int group = 0; group < 32; ++group) {  // of 8 weights
-    const int sub = group / 2;                // of 16 weights: one scale
-    const uint32_t nibble = (block.qh[sub] >> (4 * (group % 2))) & 15u;
-    const uint32_t index = block.qs[group] | (nibble & 7) << 8;
-    const float scale = d * static_cast<float>(2 * ((words[sub / 4] >> (3 * (sub % 4))) & 7) + 1);
-    Emit(index, (nibble & 8) != 0 ? -kShift : kShift, scale, to + 8 * group);
+  for (int sub = 0; sub < 16; ++sub) {  // 16 weights: one scale, two points
+    const uint32_t code = (words[sub / 4] >> (3 * (sub % 4))) & 7;
+    const float scale = d * static_cast<float>(static_cast<int>(2 * code + 1));
+    for (int l = 0; l < 2; ++l) {
+      const uint32_t nibble = block.qh[sub] >> (4 * l);
+      const uint32_t index = block.qs[2 * sub + l] | (nibble & 7) << 8;
+      Emit(index, (nibble & 8) != 0 ? -kShift : kShift, scale, to + 16 * sub + 8 * l);
+    }
   }
 }
 

@@ -41,43 +41,47 @@ inline float SubScale(float d, uint32_t scale) {
   return d * (0.5f + static_cast<float>(scale)) * 0.25f;
 }
 
+// All points first, then all scales: a vector load right behind the word-wide stores it covers
+// would wait for them.
 void DecodeIq2_Xxs(const BlockIq2_Xxs& block, float* to) {
   const float d = LoadF16(block.d);
+  int8_t q[256];
+  float scales[8];
   for (int s = 0; s < 8; ++s) {
     const uint8_t* indices = block.qs + 8 * s;
     const uint32_t word = LoadU32(indices + 4);
-    int8_t q[32];
+    scales[s] = SubScale(d, word >> 28);
     for (int l = 0; l < 4; ++l) {
-      StoreSigned(kPointsXxs[indices[l]], EvenSigns((word >> (7 * l)) & 127), q + 8 * l);
+      StoreSigned(kPointsXxs[indices[l]], kEvenSigns[(word >> (7 * l)) & 127], q + 32 * s + 8 * l);
     }
-    Scale<32>(q, SubScale(d, word >> 28), to + 32 * s);
+  }
+  for (int s = 0; s < 8; ++s) Scale<32>(q + 32 * s, scales[s], to + 32 * s);
+}
+
+// IQ2_XS and IQ2_S.
+void ApplyScales(const int8_t* q, float d, const uint8_t* scales, float* to) {
+  for (int s = 0; s < 8; ++s) {
+    Scale<16>(q + 32 * s, SubScale(d, scales[s] & 15u), to + 32 * s);
+    Scale<16>(q + 32 * s + 16, SubScale(d, scales[s] >> 4), to + 32 * s + 16);
   }
 }
 
 void DecodeIq2_Xs(const BlockIq2_Xs& block, float* to) {
-  const float d = LoadF16(block.d);
-  for (int s = 0; s < 8; ++s) {
-    int8_t q[32];
-    for (int l = 0; l < 4; ++l) {
-      const uint32_t word = LoadU16(block.qs + 8 * s + 2 * l);
-      StoreSigned(kPointsXs[word & 511], EvenSigns(word >> 9), q + 8 * l);
-    }
-    Scale<16>(q, SubScale(d, block.scales[s] & 15u), to + 32 * s);
-    Scale<16>(q + 16, SubScale(d, block.scales[s] >> 4), to + 32 * s + 16);
+  int8_t q[256];
+  for (int group = 0; group < 32; ++group) {
+    const uint32_t word = LoadU16(block.qs + 2 * group);
+    StoreSigned(kPointsXs[word & 511], kEvenSigns[word >> 9], q + 8 * group);
   }
+  ApplyScales(q, LoadF16(block.d), block.scales, to);
 }
 
 void DecodeIq2_S(const BlockIq2_S& block, float* to) {
-  const float d = LoadF16(block.d);
-  for (int s = 0; s < 8; ++s) {
-    int8_t q[32];
-    for (int l = 0; l < 4; ++l) {
-      const uint32_t high = (block.qh[s] >> (2 * l)) & 3u;
-      StoreSigned(kPointsS[block.qs[4 * s + l] | high << 8], block.signs[4 * s + l], q + 8 * l);
-    }
-    Scale<16>(q, SubScale(d, block.scales[s] & 15u), to + 32 * s);
-    Scale<16>(q + 16, SubScale(d, block.scales[s] >> 4), to + 32 * s + 16);
+  int8_t q[256];
+  for (int group = 0; group < 32; ++group) {
+    const uint32_t high = (block.qh[group / 4] >> (2 * (group % 4))) & 3u;
+    StoreSigned(kPointsS[block.qs[group] | high << 8], block.signs[group], q + 8 * group);
   }
+  ApplyScales(q, LoadF16(block.d), block.scales, to);
 }
 
 constexpr int kRms = 4800;  // of magnitude x (0.5 + scale) / 4

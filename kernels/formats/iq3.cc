@@ -34,33 +34,36 @@ inline uint64_t Join(uint32_t first, uint32_t second) {
   return first | static_cast<uint64_t>(second) << 32;
 }
 
+// All points first, then all scales: a vector load right behind the word-wide stores it covers
+// would wait for them.
 void DecodeIq3_Xxs(const BlockIq3_Xxs& block, float* to) {
   const float d = LoadF16(block.d);
+  int8_t q[256];
+  float scales[8];
   for (int s = 0; s < 8; ++s) {
     const uint8_t* qs = block.qs + 8 * s;
     const uint32_t word = LoadU32(block.scales_and_signs + 4 * s);
-    int8_t q[32];
+    scales[s] = d * (0.5f + static_cast<float>(word >> 28)) * 0.5f;
     for (int l = 0; l < 4; ++l) {
       StoreSigned(Join(kPointsXxs[qs[2 * l]], kPointsXxs[qs[2 * l + 1]]),
-                  EvenSigns((word >> (7 * l)) & 127), q + 8 * l);
+                  kEvenSigns[(word >> (7 * l)) & 127], q + 32 * s + 8 * l);
     }
-    Scale<32>(q, d * (0.5f + static_cast<float>(word >> 28)) * 0.5f, to + 32 * s);
   }
+  for (int s = 0; s < 8; ++s) Scale<32>(q + 32 * s, scales[s], to + 32 * s);
 }
 
 void DecodeIq3_S(const BlockIq3_S& block, float* to) {
   const float d = LoadF16(block.d);
+  int8_t q[256];
+  for (int group = 0; group < 32; ++group) {
+    const uint32_t qh = static_cast<uint32_t>(block.qh[group / 4]) >> (2 * (group % 4));
+    const uint32_t first = block.qs[2 * group] | (qh & 1) << 8;
+    const uint32_t second = block.qs[2 * group + 1] | (qh & 2) << 7;
+    StoreSigned(Join(kPointsS[first], kPointsS[second]), block.signs[group], q + 8 * group);
+  }
   for (int s = 0; s < 8; ++s) {
-    const uint8_t* qs = block.qs + 8 * s;
-    const uint32_t qh = block.qh[s];
-    int8_t q[32];
-    for (int l = 0; l < 4; ++l) {
-      const uint32_t first = qs[2 * l] | ((qh >> (2 * l)) & 1) << 8;
-      const uint32_t second = qs[2 * l + 1] | ((qh >> (2 * l + 1)) & 1) << 8;
-      StoreSigned(Join(kPointsS[first], kPointsS[second]), block.signs[4 * s + l], q + 8 * l);
-    }
     const int scale = 1 + 2 * ((block.scales[s / 2] >> (4 * (s % 2))) & 15);
-    Scale<32>(q, d * static_cast<float>(scale), to + 32 * s);
+    Scale<32>(q + 32 * s, d * static_cast<float>(scale), to + 32 * s);
   }
 }
 

@@ -151,11 +151,11 @@ void DecodeQ6_K(const BlockQ6_K& block, float* to) {
     const uint8_t* ql = block.ql + 64 * half;
     uint8_t high[128];
     UnpackPairs(block.qh + 32 * half, high);
+    uint8_t low[128];
+    for (int l = 0; l < 64; ++l) low[l] = ql[l] & 15;
+    for (int l = 0; l < 64; ++l) low[l + 64] = ql[l] >> 4;
     int8_t q[128];
-    for (int l = 0; l < 64; ++l) {
-      q[l] = static_cast<int8_t>(((ql[l] & 15) | high[l] << 4) - 32);
-      q[l + 64] = static_cast<int8_t>(((ql[l] >> 4) | high[l + 64] << 4) - 32);
-    }
+    for (int l = 0; l < 128; ++l) q[l] = static_cast<int8_t>(low[l] + 16 * high[l] - 32);
     for (int s = 0; s < 8; ++s) {
       const float scale = d * static_cast<float>(block.scales[8 * half + s]);
       Scale<16>(q + 16 * s, scale, to + 128 * half + 16 * s);

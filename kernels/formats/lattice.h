@@ -25,25 +25,21 @@ constexpr std::array<Word, kSize> ExpandCodebook(const uint16_t (&packed)[kSize]
   return points;
 }
 
-// For each byte of signs (bit j: weight j is negative) 0xff in the bytes that are to be negated.
-constexpr std::array<uint64_t, 256> MakeSignMasks() {
-  std::array<uint64_t, 256> masks{};
-  for (uint64_t signs = 0; signs < 256; ++signs) {
-    for (int j = 0; j < 8; ++j) masks[signs] |= ((signs >> j) & 1) * (uint64_t{0xff} << (8 * j));
-  }
-  return masks;
-}
-inline constexpr std::array<uint64_t, 256> kSignMasks = MakeSignMasks();
-
 // Seven stored signs; the eighth makes their number even.
-inline uint32_t EvenSigns(uint32_t seven) {
-  return seven | (static_cast<uint32_t>(std::popcount(seven)) & 1u) << 7;
+constexpr std::array<uint8_t, 128> MakeEvenSigns() {
+  std::array<uint8_t, 128> signs{};
+  for (uint32_t seven = 0; seven < 128; ++seven) {
+    const uint32_t odd = static_cast<uint32_t>(std::popcount(seven)) & 1u;
+    signs[seven] = static_cast<uint8_t>(seven | odd << 7);
+  }
+  return signs;
 }
+inline constexpr std::array<uint8_t, 128> kEvenSigns = MakeEvenSigns();
 
 // Eight magnitudes (1 to 127) with their signs, as signed bytes. Negating a byte that is not zero
 // never carries out of it, so all eight are negated in one word.
 inline void StoreSigned(uint64_t magnitudes, uint32_t signs, int8_t* to) {
-  const uint64_t mask = kSignMasks[signs];
+  const uint64_t mask = kByteMasks[signs];
   const uint64_t values = (magnitudes ^ mask) + (mask & 0x0101010101010101u);
   std::memcpy(to, &values, sizeof(values));
 }

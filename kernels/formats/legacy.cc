@@ -67,10 +67,11 @@ inline void UnpackNibbles(const uint8_t* __restrict qs, int8_t* __restrict q) {
   }
 }
 
-// Adds 16 where the weight's bit is set.
-inline void AddFifthBits(const uint8_t* qh, int8_t* __restrict q) {
-  for (int i = 0; i < 32; ++i) {
-    q[i] = static_cast<int8_t>(q[i] | ((qh[i / 8] >> (i % 8)) & 1) << 4);
+// The fifth bits as bytes of 16 or 0, to be added to the nibbles.
+inline void UnpackFifthBits(const uint8_t* qh, int8_t* to) {
+  for (int i = 0; i < 4; ++i) {
+    const uint64_t eight = kByteMasks[qh[i]] & 0x1010101010101010u;
+    std::memcpy(to + 8 * i, &eight, sizeof(eight));
   }
 }
 
@@ -88,26 +89,32 @@ void DecodeQ4_1(const BlockQ4_1& block, float* to) {
 }
 
 void DecodeQ5_0(const BlockQ5_0& block, float* to) {
+  int8_t high[32];
+  UnpackFifthBits(block.qh, high);
   int8_t q[32];
   UnpackNibbles(block.qs, q);
-  AddFifthBits(block.qh, q);
-  for (int8_t& value : q) value = static_cast<int8_t>(value - 16);
+  for (int i = 0; i < 32; ++i) q[i] = static_cast<int8_t>(q[i] + high[i] - 16);
   Scale<32>(q, LoadF16(block.d), to);
 }
 
 void DecodeQ5_1(const BlockQ5_1& block, float* to) {
+  int8_t high[32];
+  UnpackFifthBits(block.qh, high);
   int8_t q[32];
   UnpackNibbles(block.qs, q);
-  AddFifthBits(block.qh, q);
+  for (int i = 0; i < 32; ++i) q[i] = static_cast<int8_t>(q[i] + high[i]);
   ScaleAndAdd<32>(q, LoadF16(block.d), LoadF16(block.m), to);
 }
 
 void DecodeQ8_0(const BlockQ8_0& block, float* to) { Scale<32>(block.qs, LoadF16(block.d), to); }
 
 void DecodeQ1_0(const BlockQ1_0& block, float* to) {
-  const float d = LoadF16(block.d);
-  const float values[2] = {-d, d};
-  for (int i = 0; i < 128; ++i) to[i] = values[(block.qs[i / 8] >> (i % 8)) & 1];
+  int8_t q[128];
+  for (int i = 0; i < 16; ++i) {
+    const uint64_t eight = ~kByteMasks[block.qs[i]] | 0x0101010101010101u;  // 1 or -1
+    std::memcpy(q + 8 * i, &eight, sizeof(eight));
+  }
+  Scale<128>(q, LoadF16(block.d), to);
 }
 
 void DecodeQ2_0(const BlockQ2_0& block, float* to) {

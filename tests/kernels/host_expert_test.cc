@@ -1,0 +1,306 @@
+// The grouped expert call on the host against double precision, and what it promises about bits.
+#include "kernels/expert/host_expert.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/formats/format.h"
+#include "tests/kernels/expert_model.h"
+#include "tests/kernels/new_counter.h"
+
+namespace berth::kernels {
+
+using testing::Fused;
+using testing::Grouping;
+using testing::Layer;
+using testing::LayerOptions;
+using testing::TestPool;
+
+namespace {
+
+constexpr Activation kActivations[] = {Activation::kSiluGate, Activation::kGeluGate,
+                                       Activation::kClampedGate, Activation::kReluGate,
+                                       Activation::kSquaredRelu};
+
+// A step of `rows` rows; every third row leaves one pair to nobody.
+struct Step {
+  Step(const Layer& layer, uint32_t rows, uint32_t top_k) : rows(rows), top_k(top_k) {
+    x = testing::RandomValues(1, uint64_t{rows} * layer.spec.hidden);
+    weights = testing::RandomValues(2, uint64_t{rows} * top_k);
+    for (float& weight : weights) weight = 0.5f + 0.25f * weight;
+    for (uint32_t row = 0; row < rows; ++row) {
+      for (uint32_t k = 0; k < top_k; ++k) {
+        const bool nobody = row % 3 == 2 && k == 1;
+        ids.push_back(nobody ? kNoExpert
+                             : static_cast<int32_t>((row + 2 * k + 1) % layer.spec.experts));
+      }
+    }
+  }
+  std::vector<float> Poison(const Layer& layer) const {
+    return std::vector<float>(uint64_t{rows} * top_k * layer.spec.hidden,
+                              std::numeric_limits<float>::quiet_NaN());
+  }
+  GroupedCall Call(const Layer& layer, const Grouping& grouping, float* partials) const {
+    GroupedCall call;
+    call.spec = &layer.spec;
+    call.units = grouping.units.data();
+    call.unit_count = static_cast<uint32_t>(grouping.units.size());
+    call.pairs = grouping.pairs.data();
+    call.top_k = top_k;
+    call.x = x.data();
+    call.weights = weights.data();
+    call.partials = partials;
+    return call;
+  }
+  std::vector<float> Run(const Layer& layer, uint32_t threads) const {
+    TestPool pool(threads);
+    HostExpertWorkspace workspace(&pool, layer.spec.hidden, layer.spec.ffn, rows * top_k);
+    std::vector<float> partials = Poison(layer);
+    const Grouping grouping = testing::GroupBackwards(ids, layer);
+    workspace.Run(Call(layer, grouping, partials.data()), grouping.addresses);
+    return partials;
+  }
+
+  uint32_t rows, top_k;
+  std::vector<float> x, weights;
+  std::vector<int32_t> ids;
+};
+
+struct Error {
+  double relative = 0;  // of the largest output
+  size_t inexact = 0;   // outputs that are not exactly the reference
+};
+
+Error Compare(const Layer& layer, const Step& step, const std::vector<float>& partials) {
+  const uint32_t hidden = layer.spec.hidden;
+  double largest = 0;
+  double worst = 0;
+  Error error;
+  for (size_t pair = 0; pair < step.ids.size(); ++pair) {
+    const float* got = partials.data() + pair * hidden;
+    if (step.ids[pair] < 0) {
+      EXPECT_TRUE(std::all_of(got, got + hidden, [](float v) { return std::isnan(v); }));
+      continue;
+    }
+    const auto expert = static_cast<uint32_t>(step.ids[pair]);
+    const std::span<const float> x(step.x.data() + pair / step.top_k * hidden, hidden);
+    const std::vector<double> want = testing::ReferenceExpert(
+        layer.spec, layer.units[expert].data(), expert, x, step.weights[pair]);
+    for (uint32_t i = 0; i < hidden; ++i) {
+      largest = std::max(largest, std::abs(want[i]));
+      const double difference = std::abs(static_cast<double>(got[i]) - want[i]);
+      // A NaN must not slip through a maximum.
+      worst = difference <= worst ? worst : difference;
+      error.inexact += difference != 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(largest, 1e-3);
+  error.relative = worst / largest;
+  return error;
+}
+
+void ExpectRight(const LayerOptions& options, uint32_t rows, uint32_t top_k) {
+  const Layer layer(options);
+  const Step step(layer, rows, top_k);
+  const Error error = Compare(layer, step, step.Run(layer, 1));
+  EXPECT_LT(error.relative, 1e-5);
+  // An error of exactly zero would mean that the reference was compared with itself.
+  EXPECT_GT(error.inexact, 0u);
+}
+
+class EveryType : public ::testing::TestWithParam<TensorType> {};
+
+TEST_P(EveryType, EqualsDoublePrecisionUnderEveryActivation) {
+  constexpr uint32_t kRows[] = {1, 2, 3, 9};
+  uint32_t turn = static_cast<uint32_t>(GetParam());
+  for (Activation activation : kActivations) {
+    LayerOptions options;
+    options.gate_up_type = GetParam();
+    options.down_type = GetParam();
+    options.conventions.activation = activation;
+    options.fused = static_cast<Fused>(turn % 3);
+    options.bias = turn % 2 == 0;
+    options.scale = turn / 2 % 2 == 0;
+    SCOPED_TRACE(std::string(ActivationName(activation)) + ", turn " + std::to_string(turn));
+    ExpectRight(options, kRows[turn % 4], 2);
+    ++turn;
+  }
+}
+
+std::vector<TensorType> AllTypes() {
+  std::vector<TensorType> types;
+  for (const Format& format : Formats()) types.push_back(format.type);
+  return types;
+}
+INSTANTIATE_TEST_SUITE_P(HostExpert, EveryType, ::testing::ValuesIn(AllTypes()),
+                         [](const auto& info) {
+                           return std::string(FindFormat(info.param)->name);
+                         });
+
+TEST(HostExpert, EqualsDoublePrecisionUnderEveryConvention) {
+  for (Activation activation : kActivations) {
+    for (Fused fused : {Fused::kNo, Fused::kGateFirst, Fused::kUpFirst}) {
+      for (uint32_t siblings = 0; siblings < 4; ++siblings) {
+        for (uint32_t rows : {1, 2, 3, 9}) {
+          LayerOptions options;
+          options.hidden = 64;
+          options.ffn = 96;
+          options.down_type = TensorType::kQ4_0;
+          options.conventions.activation = activation;
+          options.fused = fused;
+          options.bias = (siblings & 1) != 0;
+          options.scale = (siblings & 2) != 0;
+          ExpectRight(options, rows, 3);
+        }
+      }
+    }
+  }
+}
+
+// Gate and up read from each other's place must not pass for right.
+TEST(HostExpert, TheHalvesOfAFusedTensorAreNotInterchangeable) {
+  LayerOptions options;
+  options.fused = Fused::kGateFirst;
+  Layer layer(options);
+  const Step step(layer, 2, 2);
+  std::swap(layer.spec.gate.offset, layer.spec.up.offset);
+  const std::vector<float> swapped = step.Run(layer, 1);
+  std::swap(layer.spec.gate.offset, layer.spec.up.offset);
+  EXPECT_GT(Compare(layer, step, swapped).relative, 1e-2);
+}
+
+TEST(HostExpert, WeightsBeforeScaleTheInput) {
+  LayerOptions options;
+  options.conventions.weights_before = true;
+  options.bias = true;
+  ExpectRight(options, 4, 1);
+  ExpectRight(options, 3, 2);
+}
+
+// Rows of 288 and 320 in MXFP4 with biases: strides that are no multiple of 4096, gates and ups
+// beyond the limit.
+TEST(HostExpert, ClampedGateBeyondItsLimits) {
+  LayerOptions options;
+  options.gate_up_type = TensorType::kMXFP4;
+  options.down_type = TensorType::kMXFP4;
+  options.hidden = 288;
+  options.ffn = 320;
+  options.experts = 8;
+  options.conventions.activation = Activation::kClampedGate;
+  options.bias = true;
+  ExpectRight(options, 9, 4);
+  options.conventions.limit = 0.25f;
+  options.conventions.alpha = 0.9f;
+  ExpectRight(options, 3, 4);
+}
+
+// Rows of F16 need not be multiples of anything.
+TEST(HostExpert, OddWidths) {
+  for (uint32_t width : {1u, 15u, 17u, 33u, 77u}) {
+    LayerOptions options;
+    options.gate_up_type = TensorType::kF16;
+    options.down_type = TensorType::kBF16;
+    options.hidden = width + 16;
+    options.ffn = width;
+    options.bias = true;
+    ExpectRight(options, 2, 2);
+  }
+}
+
+TEST(HostExpert, BitsDoNotDependOnThreadsOrCompany) {
+  for (TensorType type : {TensorType::kIQ3_S, TensorType::kQ2_0, TensorType::kMXFP4}) {
+    LayerOptions options;
+    options.gate_up_type = type;
+    options.down_type = TensorType::kIQ4_NL;
+    options.hidden = 512;
+    options.bias = true;
+    const Layer layer(options);
+    const Step step(layer, 9, 2);
+    const std::vector<float> together = step.Run(layer, 1);
+    const auto same = [&](const std::vector<float>& other) {
+      return std::memcmp(together.data(), other.data(), together.size() * sizeof(float)) == 0;
+    };
+    EXPECT_TRUE(same(step.Run(layer, 3)));
+    // Each pair on its own, from last to first.
+    TestPool pool(2);
+    HostExpertWorkspace workspace(&pool, 512, 256, 1);
+    std::vector<float> alone = step.Poison(layer);
+    for (size_t pair = step.ids.size(); pair-- > 0;) {
+      if (step.ids[pair] < 0) continue;
+      const auto expert = static_cast<uint32_t>(step.ids[pair]);
+      Grouping one;
+      one.units = {{.unit = expert, .expert = expert, .first_pair = 0, .pair_count = 1}};
+      one.pairs = {static_cast<uint32_t>(pair)};
+      one.addresses = {layer.units[expert].data()};
+      workspace.Run(step.Call(layer, one, alone.data()), one.addresses);
+    }
+    EXPECT_TRUE(same(alone));
+    // The comparison can fail.
+    uint32_t bits = 0;
+    std::memcpy(&bits, &alone[5], sizeof(bits));
+    bits ^= 1;
+    std::memcpy(&alone[5], &bits, sizeof(bits));
+    EXPECT_FALSE(same(alone));
+  }
+}
+
+// A wave names only some of the step's pairs: the others' partials stay as they are.
+TEST(HostExpert, WritesOnlyThePairsOfTheWave) {
+  const Layer layer(LayerOptions{});
+  const Step step(layer, 5, 2);
+  const std::vector<float> whole = step.Run(layer, 1);
+  const Grouping grouping = testing::GroupBackwards(step.ids, layer);
+  TestPool pool(1);
+  HostExpertWorkspace workspace(&pool, 256, 256, 10);
+  std::vector<float> partials = step.Poison(layer);
+  GroupedCall call = step.Call(layer, grouping, partials.data());
+  call.units = grouping.units.data() + 1;
+  call.unit_count = 2;
+  workspace.Run(call, std::span(grouping.addresses).subspan(1, 2));
+  size_t written = 0;
+  for (size_t pair = 0; pair < step.ids.size(); ++pair) {
+    const bool in_wave = step.ids[pair] == static_cast<int32_t>(grouping.units[1].expert) ||
+                         step.ids[pair] == static_cast<int32_t>(grouping.units[2].expert);
+    for (uint32_t i = 0; i < 256; ++i) {
+      const size_t at = pair * 256 + i;
+      ASSERT_EQ(std::isnan(partials[at]), !in_wave);
+      if (!in_wave) continue;
+      ASSERT_EQ(partials[at], whole[at]);
+    }
+    written += in_wave ? 1 : 0;
+  }
+  EXPECT_GT(written, 0u);
+  EXPECT_LT(written, step.ids.size());
+}
+
+TEST(HostExpert, AnEmptyCallDoesNothing) {
+  const Layer layer(LayerOptions{});
+  const Step step(layer, 0, 2);
+  EXPECT_TRUE(step.Run(layer, 2).empty());
+}
+
+TEST(HostExpert, AllocatesAtConstructionOnly) {
+  LayerOptions options;
+  options.gate_up_type = TensorType::kIQ2_S;
+  const Layer layer(options);
+  const Step step(layer, 9, 2);
+  const Grouping grouping = testing::GroupBackwards(step.ids, layer);
+  std::vector<float> partials = step.Poison(layer);
+  TestPool pool(1);
+  const uint64_t before = berth::testing::NewCalls();
+  HostExpertWorkspace workspace(&pool, 256, 256, 18);
+  const uint64_t made = berth::testing::NewCalls();
+  EXPECT_GT(made, before);  // the counter counts
+  EXPECT_GE(workspace.bytes(), 18u * 256 * sizeof(float));
+  workspace.Run(step.Call(layer, grouping, partials.data()), grouping.addresses);
+  EXPECT_EQ(berth::testing::NewCalls(), made);
+}
+
+}  // namespace
+}  // namespace berth::kernels
