@@ -59,9 +59,15 @@ int Refuse(const CLI::App& root, const CLI::ParseError& error) {
   for (const CLI::App* at = app; at != &root; at = at->get_parent()) {
     name = at->get_name() + (name.empty() ? "" : " " + name);
   }
+  // What was left over says more than what then seemed to be missing.
   const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  // A word that is no command is refused by the root, not by the last command that was.
-  PrintError(name, unknown ? UnknownWord(*app) : error.what());
+  if (unknown || (app == &root && !root.remaining().empty())) {
+    PrintError(name, UnknownWord(*app));
+  } else if (app == &root) {
+    PrintError(name, "a command is missing; see --help");
+  } else {
+    PrintError(name, error.what());
+  }
   return 2;
 }
 
