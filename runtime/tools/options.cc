@@ -1,0 +1,32 @@
+#include "runtime/tools/options.h"
+
+#include "runtime/base/format.h"
+
+namespace berth::tools {
+
+CLI::Option* AddModel(CLI::App* app, std::string* model) {
+  return app->add_option("MODEL", *model, "A GGUF file, any shard of one, or a pack")->required();
+}
+
+CLI::Option* AddConventions(CLI::App* app, std::string* conventions) {
+  return app->add_option("--conventions", *conventions,
+                         "How the experts compute, for an architecture that is not known: "
+                         "silu-gate, gelu-gate,up-first, clamped-gate:alpha=1.702,limit=7, ...");
+}
+
+CLI::Option* AddJson(CLI::App* app, std::string* json) {
+  return app->add_option("--json", *json, "Write the result as JSON to FILE; - is standard output")
+      ->type_name("FILE");
+}
+
+CLI::Option* AddBytes(CLI::App* app, const std::string& flag, uint64_t* bytes,
+                      const std::string& description) {
+  const auto parse = [flag, bytes](const std::string& text) {
+    const Result<uint64_t> parsed = ParseBytes(text);
+    if (!parsed.ok()) throw CLI::ValidationError(flag, std::string(parsed.status().message()));
+    *bytes = *parsed;
+  };
+  return app->add_option_function<std::string>(flag, parse, description)->type_name("BYTES");
+}
+
+}  // namespace berth::tools
