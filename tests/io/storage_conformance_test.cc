@@ -1,5 +1,6 @@
 #include "tests/io/storage_conformance.h"
 
+#include "io/storage/fault_storage.h"
 #include "io/storage/memory_storage.h"
 
 namespace berth::io {
@@ -51,6 +52,27 @@ class MemoryWorld : public StorageWorld {
   MemoryStorage* storage_ = nullptr;
 };
 
+// Memory behind a layer that delays, reorders, cuts reads short and lets tries fail, but nothing
+// that a caller would see as an error.
+class FaultWorld : public StorageWorld {
+ public:
+  Result<std::unique_ptr<Storage>> Open(const std::vector<std::vector<std::byte>>& files,
+                                        StorageOptions options) override {
+    FaultPlan plan{.seed = 11, .delay_us_max = 300, .hold_back = 5};
+    plan.rate(Fault::kShortRead) = 0.3;
+    plan.rate(Fault::kBusyRecovers) = 0.2;
+    plan.rate(Fault::kIoErrorRecovers) = 0.2;
+    BERTH_ASSIGN_OR_RETURN(auto storage, FaultStorage::Open(plan, options, [&](auto inner) {
+                             return memory_.Open(files, inner);
+                           }));
+    return std::unique_ptr<Storage>(std::move(storage));
+  }
+  void Truncate(uint32_t file, uint64_t bytes) override { memory_.Truncate(file, bytes); }
+
+ private:
+  MemoryWorld memory_;
+};
+
 StorageCase Disk(std::string name, std::string engine, Rung rung) {
   return {std::move(name),
           [engine = std::move(engine), rung] { return std::make_unique<DiskWorld>(engine, rung); }};
@@ -62,7 +84,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Disk("Uring", "uring", Rung::kUring),
                       Disk("PreadDirect", "pread", Rung::kPreadDirect),
                       Disk("PreadBuffered", "buffered", Rung::kPreadBuffered),
-                      StorageCase{"Memory", [] { return std::make_unique<MemoryWorld>(); }}),
+                      StorageCase{"Memory", [] { return std::make_unique<MemoryWorld>(); }},
+                      StorageCase{"FaultOverMemory",
+                                  [] { return std::make_unique<FaultWorld>(); }}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

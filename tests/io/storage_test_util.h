@@ -22,21 +22,24 @@
 
 namespace berth::io {
 
-// Byte `at` of test file `file`: no two pages are alike, so a read that went astray shows.
-inline std::byte TestByte(uint32_t file, uint64_t at) {
-  uint64_t x = (at / 8 + 1) * 0x9E3779B97F4A7C15ull + file * 0xD1B54A32D192ED03ull;
-  x ^= x >> 29;
-  x *= 0xBF58476D1CE4E5B9ull;
-  return static_cast<std::byte>(x >> (8 * (at % 8)));
-}
-
+// The bytes of test file `file`: no two pages are alike, so a read that went astray shows.
 inline std::vector<std::byte> TestFile(uint32_t file, uint64_t bytes) {
+  std::vector<uint64_t> words(bytes / 8 + 1);
+  for (uint64_t i = 0; i < words.size(); ++i) {
+    uint64_t x = (i + 1) * 0x9E3779B97F4A7C15ull + file * 0xD1B54A32D192ED03ull;
+    x ^= x >> 29;
+    words[i] = x * 0xBF58476D1CE4E5B9ull;
+  }
   std::vector<std::byte> content(bytes);
-  for (uint64_t i = 0; i < bytes; ++i) content[i] = TestByte(file, i);
+  std::memcpy(content.data(), words.data(), bytes);
   return content;
 }
 
 inline constexpr std::byte kPoison{0xEE};
+
+inline bool IsPoison(const std::byte* begin, size_t bytes) {
+  return bytes == 0 || (begin[0] == kPoison && std::memcmp(begin, begin + 1, bytes - 1) == 0);
+}
 
 // Page-aligned memory, poisoned.
 class AlignedMemory {
@@ -87,6 +90,11 @@ class CollectingSink : public ReadSink {
   std::map<uint64_t, std::vector<ReadResult>> results() const {
     MutexLock lock(&mutex_);
     return results_;
+  }
+  void Forget() {
+    MutexLock lock(&mutex_);
+    results_.clear();
+    count_ = 0;
   }
   ReadResult Only(uint64_t token) const {
     MutexLock lock(&mutex_);
