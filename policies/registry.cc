@@ -1,0 +1,89 @@
+// The policies by name. A new one is a file of its own, its include and its row in kTable.
+#include <array>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policies/heat.h"
+#include "policies/lfu.h"
+#include "policies/lru.h"
+#include "policies/params.h"
+#include "policies/policy.h"
+#include "runtime/base/format.h"
+
+namespace berth::policies {
+namespace {
+
+struct Row {
+  PolicyInfo info;
+  Result<std::unique_ptr<Policy>> (*make)(Params& params, const PolicyOptions& options);
+};
+
+constexpr Row kTable[] = {
+    {{"lru", "least recently used first; no parameters"}, &LruPolicy::Make},
+    {{"lfu",
+      "lowest decayed count first, counts survive eviction; decay=0.98 (per pass, 0.01 to 1)"},
+     &LfuPolicy::Make},
+    {{"heat",
+      "the hottest are pinned, the others leave in LRU order; pins=50% (of the slots, or a number "
+      "of units), decay=0.98 (per pass, 0.01 to 1), every=16 (passes between choices)"},
+     &HeatPolicy::Make},
+};
+
+template <size_t... kRow>
+constexpr std::array<PolicyInfo, sizeof...(kRow)> InfosOf(std::index_sequence<kRow...>) {
+  return {kTable[kRow].info...};
+}
+constexpr auto kInfos = InfosOf(std::make_index_sequence<std::size(kTable)>());
+
+// A bound far above any model, so that a policy's arrays cannot be asked to take the machine.
+constexpr uint32_t kMostUnits = 1u << 24;
+constexpr double kMostHeat = 1e18;
+
+Status CheckOptions(const PolicyOptions& options) {
+  if (options.units == 0 || options.units > kMostUnits ||
+      options.first_unit >= kNoUnit - options.units) {
+    return InvalidArgumentError("a policy serves 1 to " + FormatCount(kMostUnits) + " units, not " +
+                                FormatCount(options.units) + " from unit " +
+                                FormatCount(options.first_unit));
+  }
+  if (!options.heat.empty() && options.heat.size() != options.units) {
+    return InvalidArgumentError("the profile has " + FormatCount(options.heat.size()) +
+                                " figures for a pool of " + FormatCount(options.units) +
+                                " units: one per unit is needed");
+  }
+  for (size_t at = 0; at < options.heat.size(); ++at) {
+    const double heat = options.heat[at];
+    // Written so that a NaN fails it.
+    if (heat >= 0 && heat <= kMostHeat) continue;
+    return InvalidArgumentError("the profile's figure for unit " +
+                                FormatCount(options.first_unit + at) +
+                                " is not a number from 0 to 1e18");
+  }
+  return Status();
+}
+
+}  // namespace
+
+std::span<const PolicyInfo> Policies() { return kInfos; }
+
+Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyOptions& options) {
+  const size_t colon = spec.find(':');
+  const std::string_view name = spec.substr(0, colon);
+  std::vector<std::string_view> names;
+  for (const Row& row : kTable) names.push_back(row.info.name);
+  for (const Row& row : kTable) {
+    if (row.info.name != name) continue;
+    BERTH_RETURN_IF_ERROR(CheckOptions(options));
+    Params params(name);
+    if (colon != spec.npos) BERTH_RETURN_IF_ERROR(params.Parse(spec.substr(colon + 1)));
+    return row.make(params, options);
+  }
+  std::string known;
+  for (std::string_view each : names) known += (known.empty() ? "" : ", ") + std::string(each);
+  return InvalidArgumentError("there is no policy '" + std::string(name) + "'" +
+                              DidYouMean(name, names) + "; there are " + known);
+}
+
+}  // namespace berth::policies

@@ -1,0 +1,142 @@
+// What every registered policy promises, on random operations: a new row of the registry is tested
+// here without a line being added.
+#include "tests/policies/allocation_counter.h"
+#include "tests/policies/pool.h"
+#include "tests/policies/traffic.h"
+
+namespace berth::policies {
+namespace {
+
+// Passes calls on and counts what they allocate.
+class Watched final : public Policy {
+ public:
+  explicit Watched(Policy& policy) : policy_(policy) {}
+
+  std::string_view name() const override { return policy_.name(); }
+  void BeginStep(uint64_t pass) override {
+    Count([&] { policy_.BeginStep(pass); });
+  }
+  void Touched(UnitIndex unit, bool resident) override {
+    Count([&] { policy_.Touched(unit, resident); });
+  }
+  bool Admit(UnitIndex unit) override {
+    bool admitted = false;
+    Count([&] { admitted = policy_.Admit(unit); });
+    return admitted;
+  }
+  void Inserted(UnitIndex unit) override {
+    Count([&] { policy_.Inserted(unit); });
+  }
+  void Erased(UnitIndex unit) override {
+    Count([&] { policy_.Erased(unit); });
+  }
+  UnitIndex NextVictim(const Evictable& evictable) override {
+    UnitIndex victim = kNoUnit;
+    Count([&] { victim = policy_.NextVictim(evictable); });
+    return victim;
+  }
+
+  size_t allocated() const { return allocated_; }
+
+ private:
+  template <typename Call>
+  void Count(Call call) {
+    const size_t before = AllocationCount();
+    call();
+    allocated_ += AllocationCount() - before;
+  }
+
+  Policy& policy_;
+  size_t allocated_ = 0;
+};
+
+class Conformance : public testing::TestWithParam<std::string_view> {
+ protected:
+  // Units that a policy may keep back though they are evictable.
+  static size_t MostWithheld(const PolicyOptions& options) {
+    return GetParam() == "heat" ? options.slots - 3 * options.top_k : 0;
+  }
+};
+
+PolicyOptions RandomOptions() {
+  PolicyOptions options = Options(64, 24, 2);
+  options.first_unit = 100;
+  return options;
+}
+
+std::vector<UnitIndex> RunRandom(Policy& policy, const PolicyOptions& options, size_t* withheld) {
+  Pool pool(policy, options);
+  Traffic traffic(3, options.first_unit, options.units);
+  uint64_t pass = 0;
+  for (int step = 0; step < 20000; ++step) {
+    pass += traffic.Below(3);
+    if (traffic.Below(5000) == 0) pass += 100000;
+    // Now and then more than the slots: the step runs out of victims.
+    pool.Step(pass, traffic.Draw(1 + traffic.Below(traffic.Below(10) == 0 ? 40 : 12)));
+    if (traffic.Below(4) == 0) pool.Prefetch(pass, traffic.Draw(1 + traffic.Below(5)));
+    const UnitIndex unit = traffic.Draw(1)[0];
+    if (traffic.Below(8) == 0 && pool.IsResident(unit)) pool.Fail(unit);
+  }
+  *withheld = pool.most_withheld();
+  return pool.victims();
+}
+
+TEST_P(Conformance, RandomOperations) {
+  const PolicyOptions options = RandomOptions();
+  const auto policy = MakeOrDie(GetParam(), options);
+  Watched watched(*policy);
+  size_t withheld = 0;
+  const std::vector<UnitIndex> victims = RunRandom(watched, options, &withheld);
+  EXPECT_GT(victims.size(), 20000u);
+  EXPECT_LE(withheld, MostWithheld(options));
+  EXPECT_EQ(watched.allocated(), 0u);
+
+  // The same calls again, the same decisions.
+  const auto again = MakeOrDie(GetParam(), options);
+  EXPECT_EQ(RunRandom(*again, options, &withheld), victims);
+}
+
+TEST_P(Conformance, AStepAsksAboutItsOwnUnitsOnce) {
+  constexpr uint32_t kUnits = 2000, kSlots = 1000, kOwn = 350, kMisses = 100;
+  const PolicyOptions options = Options(kUnits, kSlots, 10);
+  const auto policy = MakeOrDie(GetParam(), options);
+  Pool pool(*policy, options);
+  std::vector<UnitIndex> own, others, step;
+  for (UnitIndex unit = 0; unit < kSlots; ++unit) (unit < kOwn ? own : others).push_back(unit);
+  pool.Step(0, own);
+  for (uint64_t pass = 1; pass < 20; ++pass) pool.Step(pass, others);
+  // The coldest units there are, all of them in use by the step that needs victims.
+  step = own;
+  for (UnitIndex unit = kSlots; unit < kSlots + kMisses; ++unit) step.push_back(unit);
+  pool.ForgetAsked();
+  EXPECT_EQ(pool.Step(20, step), kMisses);
+  EXPECT_EQ(pool.victims().size(), kMisses);
+  EXPECT_LE(pool.asked(), kOwn + 2 * kMisses);
+  EXPECT_GE(pool.asked(), kMisses);
+}
+
+TEST_P(Conformance, AnEmptyPoolHasNoVictim) {
+  const PolicyOptions options = RandomOptions();
+  const auto policy = MakeOrDie(GetParam(), options);
+  Pool pool(*policy, options);
+  EXPECT_EQ(policy->NextVictim(pool), kNoUnit);
+  policy->BeginStep(1);
+  EXPECT_EQ(policy->NextVictim(pool), kNoUnit);
+  // A unit that comes in after the search found nothing is found.
+  policy->Inserted(options.first_unit);
+  EXPECT_EQ(policy->NextVictim(pool), options.first_unit);
+  policy->Erased(options.first_unit);
+  EXPECT_EQ(policy->NextVictim(pool), kNoUnit);
+}
+
+std::vector<std::string_view> Names() {
+  std::vector<std::string_view> names;
+  for (const PolicyInfo& info : Policies()) names.push_back(info.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryPolicy, Conformance, testing::ValuesIn(Names()),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace berth::policies
