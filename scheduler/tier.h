@@ -78,9 +78,15 @@ class Tier {
   void Unpin(uint32_t slot) {
     if (--slots_[slot].pins == 0) --pinned_[slots_[slot].pool];
   }
-  // Pinned slots in the pool of the layer.
-  uint32_t pins(uint32_t layer) const { return pinned_[pool_of_layer_[layer]]; }
-  uint32_t pool_slots(uint32_t layer) const { return pools_[pool_of_layer_[layer]].slots; }
+  // Pinned slots in the pool of the layer, and all of them; 0 where quotas left it none.
+  uint32_t pins(uint32_t layer) const {
+    const uint32_t pool = pool_of_layer_[layer];
+    return pool == kNone ? 0 : pinned_[pool];
+  }
+  uint32_t pool_slots(uint32_t layer) const {
+    const uint32_t pool = pool_of_layer_[layer];
+    return pool == kNone ? 0 : pools_[pool].slots;
+  }
 
   uint32_t slot_count() const { return static_cast<uint32_t>(slots_.size()); }
   uint32_t class_slots(uint32_t size_class) const { return class_slots_[size_class]; }
