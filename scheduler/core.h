@@ -4,7 +4,8 @@
 // outputs go to a Sink. Decisions depend on the order of submissions alone: when a step is
 // submitted, its hits, victims, slots, ring places, waves and sources are fixed as if every earlier
 // transfer were done. Completions release decided actions and change none of them (but a failed
-// read, which takes its unit out of residency again).
+// read, copy or table update, which takes its unit out of residency again; after a table update
+// that failed nobody knows where the table points, so its slot is given to nobody any more).
 //
 // Not thread-safe: the owner serializes all calls. Calls must not come from inside the sink.
 // No operator new after Create while callers keep to max_tickets, max_rows, max_prefetch_units.

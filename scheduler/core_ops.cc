@@ -24,6 +24,13 @@ void Core::OpReady(uint32_t index) {
       break;
     }
     case OpKind::kCopyUp:
+      if (CardSlotOf(op.card).retired) {
+        Complete(index, UnavailableError("card " + std::to_string(op.card.card) +
+                                         ": a table update failed, so its slot cannot take unit " +
+                                         std::to_string(op.unit)));
+        break;
+      }
+      [[fallthrough]];
     case OpKind::kCopyBack:
       cards_[op.card.card].copies->Push(&graph_, index);
       PumpCopies(op.card.card);
@@ -142,14 +149,23 @@ void Core::CopyDone(OpId id, const Status& status) {
 
 void Core::PublishDone(OpId id, const Status& status) {
   const uint32_t index = graph_.Find(id);
-  BERTH_CHECK_MSG(index != kNone && graph_.op(index).emitted, "a completion of no table update");
+  BERTH_CHECK_MSG(index != kNone, "a completion of no table update");
+  const Op& op = graph_.op(index);
+  BERTH_CHECK((op.kind == OpKind::kPublish || op.kind == OpKind::kUnpublish) && op.emitted);
+  if (!status.ok()) {
+    // Applied or not, nobody knows: the table may point at the slot, so its bytes must stay.
+    Card& card = cards_[op.card.card];
+    card.arena->Retire(card.base[op.card.size_class] + op.card.slot);
+    ++counters_.failed_updates;
+  }
   Complete(index, status);
 }
 
 void Core::ComputeDone(OpId id, const Status& status) {
   const uint32_t index = graph_.Find(id);
-  BERTH_CHECK_MSG(index != kNone && graph_.op(index).kind == OpKind::kWave,
-                  "a completion of no wave");
+  BERTH_CHECK_MSG(
+      index != kNone && graph_.op(index).kind == OpKind::kWave && graph_.op(index).emitted,
+      "a completion of no wave");
   Complete(index, status);
 }
 
@@ -169,6 +185,7 @@ void Core::Complete(uint32_t index, const Status& status) {
       }
       break;
     case OpKind::kUnpublish:
+      if (!status.ok()) break;  // the slot is retired, or all is closed
       CardSlotOf(op.card).state = SlotState::kEmpty;
       CardSlotOf(op.card).holds = kNoUnit;
       break;

@@ -157,6 +157,16 @@ void Tier::Leave(uint32_t index) {
   --resident_;
 }
 
+void Tier::Retire(uint32_t index) {
+  Slot& slot = slots_[index];
+  if (slot.retired) return;
+  if (slot.unit != kNoUnit) Leave(index);
+  Pool& pool = pools_[slot.pool];
+  std::erase(pool.free, index);
+  --pool.slots;
+  slot.retired = true;
+}
+
 void Tier::LinkSweep(Pool* pool, uint32_t index) {
   Slot& slot = slots_[index];
   slot.sweep = true;

@@ -48,6 +48,7 @@ struct Slot {
   uint32_t pool = 0;
   SlotIndex local = 0;  // within its class's slab
   bool sweep = false;
+  bool retired = false;  // a table may still point here: never written again
   uint32_t sweep_previous = kNone, sweep_next = kNone;
   OpRef load;  // brings the bytes of `unit`: a read, or a copy
   SlotSync sync;
@@ -72,6 +73,8 @@ class Tier {
                 UnitIndex* victim);
   // Takes back the decision that `slot` holds its unit (a failed load, a promotion).
   void Leave(uint32_t slot);
+  // Nobody gets this slot again.
+  void Retire(uint32_t slot);
   void Pin(uint32_t slot) {
     if (slots_[slot].pins++ == 0) ++pinned_[slots_[slot].pool];
   }
