@@ -192,7 +192,6 @@ class Core final : private OpGraph::Listener {
   void PumpReads(uint32_t drive);
   void PumpCopies(uint32_t card);
   void Promote(OpRef ref);
-  void PromoteLoad(const Slot& card_slot);
   void FreeLease(uint32_t index);
   Slot& HostSlotOf(const HostSlot& place);
   Slot& CardSlotOf(const CardSlot& place);

@@ -265,25 +265,26 @@ void Core::EndLease(uint32_t index, const Status& status) {
   sink_->LeaseReady(id, cookie, status);
 }
 
-// Demand has come to need what a hint began: it goes with demand from here on.
+// Demand has come to need what a hint began: it goes with demand from here on, and so does what it
+// waits for in its turn (the read of a copy; for a read, the copy that frees its slot).
 void Core::Promote(OpRef ref) {
-  if (!graph_.alive(ref)) return;
-  Op& op = graph_.op(ref.index);
-  if (!op.prefetch) return;
-  if (!op.queued) {
-    op.prefetch = false;
-  } else if (op.kind == OpKind::kRead) {
-    reads_[geometry_.drive_of(op.unit)].Promote(&graph_, ref.index);
-  } else {
-    cards_[op.card.card].copies->Promote(&graph_, ref.index);
+  while (graph_.alive(ref)) {
+    Op& op = graph_.op(ref.index);
+    if (!op.prefetch) return;
+    const OpRef source = op.source;
+    if (!op.queued) {
+      op.prefetch = false;
+    } else if (op.kind == OpKind::kRead) {
+      const uint32_t drive = geometry_.drive_of(op.unit);
+      reads_[drive].Promote(&graph_, ref.index);
+      PumpReads(drive);  // the bound of prefetch no longer holds it
+    } else {
+      const uint32_t card = op.card.card;
+      cards_[card].copies->Promote(&graph_, ref.index);
+      PumpCopies(card);
+    }
+    ref = source;
   }
-}
-
-void Core::PromoteLoad(const Slot& card_slot) {
-  if (!graph_.alive(card_slot.load)) return;
-  const Op& copy = graph_.op(card_slot.load.index);
-  if (copy.kind == OpKind::kCopyUp) Promote(HostSlotOf(copy.host).load);
-  Promote(card_slot.load);
 }
 
 }  // namespace berth::scheduler

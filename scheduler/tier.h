@@ -50,7 +50,8 @@ struct Slot {
   bool sweep = false;
   bool retired = false;  // a table may still point here: never written again
   uint32_t sweep_previous = kNone, sweep_next = kNone;
-  OpRef load;  // brings the bytes of `unit`: a read, or a copy
+  OpRef load;    // brings the bytes of `unit`: a read, or a copy
+  OpRef reader;  // host: the last copy that takes them to a card
   SlotSync sync;
 };
 
