@@ -160,7 +160,8 @@ class Core final : private OpGraph::Listener {
   Status Init();
   Status InitCards();
   Status InitHost();
-  void NoteCliff(uint32_t card, const CardOptions& card_options, CoreOptions::Sharing* sharing);
+  void NoteCliff(uint32_t card, const CardOptions& card_options,
+                 const std::vector<uint64_t>& class_units, CoreOptions::Sharing* sharing);
 
   // Submissions.
   Status CheckStep(const StepSpec& step) const;

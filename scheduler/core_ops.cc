@@ -122,7 +122,10 @@ void Core::ReadDone(OpId id, uint32_t extent, const Status& status) {
   BERTH_CHECK_MSG(index != kNone && graph_.op(index).kind == OpKind::kRead,
                   "a completion of no read");
   Op& op = graph_.op(index);
-  BERTH_CHECK(extent < op.extents_emitted && op.extents_left > 0);
+  BERTH_CHECK_MSG(
+      extent < op.extents_emitted && op.extents_left > 0 && ((op.answered_mask >> extent) & 1) == 0,
+      "an extent was answered that is not being read");
+  op.answered_mask |= 1u << extent;
   const uint32_t drive = geometry_.drive_of(op.unit);
   reads_[drive].Ended(geometry_.read_bytes(op.unit, extent), (op.prefetch_mask >> extent) & 1);
   if (!status.ok() && op.status.ok()) op.status = status;

@@ -40,6 +40,7 @@ struct Op {
   bool queued = false;        // in a transfer queue
   bool emitted = false;       // the sink has it, an answer is owed
   uint8_t prefetch_mask = 0;  // pieces (extents) that were started as prefetch
+  uint8_t answered_mask = 0;  // pieces whose answer came
   uint32_t generation = 0;
   uint32_t pending = 0;         // unmet dependencies
   uint32_t first_edge = kNone;  // to those that wait for this

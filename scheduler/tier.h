@@ -96,6 +96,8 @@ class Tier {
   uint32_t class_slots(uint32_t size_class) const { return class_slots_[size_class]; }
   uint32_t resident_count() const { return resident_; }
   SlotSharing sharing() const { return sharing_; }
+  // Each slot is free, taken or retired, and the lines and counts say so too.
+  Status CheckInvariants() const;
   // What policies clamped or assumed.
   std::vector<std::string> Notes() const;
   uint64_t resident_bytes() const;
