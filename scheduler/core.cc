@@ -24,6 +24,7 @@ Status CheckGeometry(const Geometry& g) {
     return InvalidArgumentError("geometry: " + what);
   };
   if (g.layers == 0 || g.experts == 0 || g.top_k == 0) return bad("no layers, experts or top-k");
+  if (g.drives == 0) return bad("no drive");
   if (g.top_k > g.experts) return bad("top-k is larger than the number of experts");
   if (g.layer_class.size() != g.layers || g.layer_payload_bytes.size() != g.layers ||
       g.layer_extents.size() != g.layers) {
@@ -37,6 +38,14 @@ Status CheckGeometry(const Geometry& g) {
     if (g.layer_extents[l] == 0 || g.layer_extents[l] > g.max_extents || g.max_extents > 8) {
       return bad("extents out of range");
     }
+  }
+  for (UnitIndex u = 0; u < g.units(); ++u) {
+    if (g.read_bytes(u) < g.payload_bytes(u)) {
+      return bad("the reads of unit " + std::to_string(u) + " are shorter than the unit");
+    }
+  }
+  if (!g.unit_drive.empty() && g.unit_drive.size() != g.units()) {
+    return bad("drives: one per unit is needed");
   }
   for (uint8_t drive : g.unit_drive) {
     if (drive >= g.drives) return bad("drive out of range");
@@ -83,6 +92,14 @@ Status Core::Init() {
   }
   if (options_.staging_slots == 0 || options_.prefetch_staging_slots == 0) {
     return InvalidArgumentError("staging: at least one slot for demand and one for prefetch");
+  }
+  if (!(options_.sweep_share >= 0 && options_.sweep_share <= 1)) {
+    return InvalidArgumentError("sweep_share must be 0 to 1");
+  }
+  if (!options_.heat.empty() && options_.heat.size() != g.units()) {
+    return InvalidArgumentError("profile: one heat per unit is needed, " +
+                                std::to_string(g.units()) + ", and got " +
+                                std::to_string(options_.heat.size()));
   }
   BERTH_RETURN_IF_ERROR(InitCards());
   BERTH_RETURN_IF_ERROR(InitHost());
@@ -138,7 +155,7 @@ Status Core::InitCards() {
                                     " (3 x top-k) are needed");
       }
     }
-    NoteCliff(c, card, &sharing);
+    NoteCliff(c, card, class_units, &sharing);
   }
   if (chunk_ < options_.chunk) {
     notes_.push_back("chunk lowered from " + std::to_string(options_.chunk) + " to the ring's " +
@@ -154,6 +171,9 @@ Status Core::InitCards() {
     tier.sweep_share = options_.sweep_share;
     tier.seed = options_.seed + 1000 * c;
     tier.heat = options_.heat;
+    for (UnitIndex u = 0; u < tier.heat.size(); ++u) {
+      if (CardOf(u) != c) tier.heat[u] = 0;  // never comes here
+    }
     Card made;
     BERTH_ASSIGN_OR_RETURN(made.arena, Tier::Create(g, tier));
     made.base = Bases(tier.class_slots);
@@ -172,12 +192,14 @@ Status Core::InitCards() {
 // One global order smaller than one token's cycle hits nothing: what a step needs next is always
 // what left last.
 void Core::NoteCliff(uint32_t card, const CardOptions& card_options,
-                     CoreOptions::Sharing* sharing) {
+                     const std::vector<uint64_t>& class_units, CoreOptions::Sharing* sharing) {
   if (options_.sharing == CoreOptions::Sharing::kPerLayer) return;
   for (uint32_t k = 0; k < geometry_.size_classes; ++k) {
     const uint64_t class_layers =
         std::count(geometry_.layer_class.begin(), geometry_.layer_class.end(), k);
-    const uint64_t cycle = class_layers * geometry_.top_k / options_.cards.size();
+    // Of a card that has few units, or none, all may be there.
+    const uint64_t cycle =
+        std::min<uint64_t>(class_layers * geometry_.top_k / options_.cards.size(), class_units[k]);
     if (card_options.class_slots[k] >= cycle) continue;
     // Counts that survive eviction stand the cliff; recency does not.
     const bool open =
@@ -252,23 +274,26 @@ Slot& Core::CardSlotOf(const CardSlot& place) {
 
 Status Core::CheckInvariants() const {
   BERTH_RETURN_IF_ERROR(CheckBalance(counters_));
-  const auto check_tier = [&](const Tier& tier, bool card) -> Status {
-    uint32_t decided = 0;
-    for (uint32_t s = 0; s < tier.slot_count(); ++s) {
-      const Slot& slot = tier.slot(s);
-      if (slot.unit != kNoUnit) {
-        ++decided;
-        if (tier.Find(slot.unit) != s) return InternalError("slot and unit disagree");
-      }
-      if (card && slot.state == SlotState::kResident && slot.holds == kNoUnit) {
+  for (const Card& card : cards_) {
+    BERTH_RETURN_IF_ERROR(card.arena->CheckInvariants());
+    for (uint32_t s = 0; s < card.arena->slot_count(); ++s) {
+      const Slot& slot = card.arena->slot(s);
+      if (slot.state == SlotState::kResident && slot.holds == kNoUnit) {
         return InternalError("a published slot holds nothing");
       }
     }
-    if (decided != tier.resident_count()) return InternalError("resident count is off");
-    return Status();
-  };
-  for (const Card& card : cards_) BERTH_RETURN_IF_ERROR(check_tier(*card.arena, true));
-  if (host_ != nullptr) BERTH_RETURN_IF_ERROR(check_tier(*host_, false));
+  }
+  if (host_ != nullptr) BERTH_RETURN_IF_ERROR(host_->CheckInvariants());
+  if (!idle()) return Status();
+  for (const TransferQueue& queue : reads_) {
+    if (queue.in_flight() != 0 || queue.first() != kNone) return InternalError("a read was lost");
+  }
+  for (const Card& card : cards_) {
+    if (card.copies->in_flight() != 0 || card.copies->first() != kNone) {
+      return InternalError("a copy was lost");
+    }
+  }
+  if (free_tickets_.size() != tickets_.size()) return InternalError("a ticket was lost");
   return Status();
 }
 

@@ -4,7 +4,8 @@
 // outputs go to a Sink. Decisions depend on the order of submissions alone: when a step is
 // submitted, its hits, victims, slots, ring places, waves and sources are fixed as if every earlier
 // transfer were done. Completions release decided actions and change none of them (but a failed
-// read, which takes its unit out of residency again).
+// read, copy or table update, which takes its unit out of residency again; after a table update
+// that failed nobody knows where the table points, so its slot is given to nobody any more).
 //
 // Not thread-safe: the owner serializes all calls. Calls must not come from inside the sink.
 // No operator new after Create while callers keep to max_tickets, max_rows, max_prefetch_units.
@@ -164,7 +165,8 @@ class Core final : private OpGraph::Listener {
   Status Init();
   Status InitCards();
   Status InitHost();
-  void NoteCliff(uint32_t card, const CardOptions& card_options, CoreOptions::Sharing* sharing);
+  void NoteCliff(uint32_t card, const CardOptions& card_options,
+                 const std::vector<uint64_t>& class_units, CoreOptions::Sharing* sharing);
 
   // Submissions.
   Status CheckStep(const StepSpec& step) const;
@@ -196,7 +198,6 @@ class Core final : private OpGraph::Listener {
   void PumpReads(uint32_t drive);
   void PumpCopies(uint32_t card);
   void Promote(OpRef ref);
-  void PromoteLoad(const Slot& card_slot);
   void FreeLease(uint32_t index);
   Slot& HostSlotOf(const HostSlot& place);
   Slot& CardSlotOf(const CardSlot& place);

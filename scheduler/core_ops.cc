@@ -24,6 +24,13 @@ void Core::OpReady(uint32_t index) {
       break;
     }
     case OpKind::kCopyUp:
+      if (CardSlotOf(op.card).retired) {
+        Complete(index, UnavailableError("card " + std::to_string(op.card.card) +
+                                         ": a table update failed, so its slot cannot take unit " +
+                                         std::to_string(op.unit)));
+        break;
+      }
+      [[fallthrough]];
     case OpKind::kCopyBack:
       cards_[op.card.card].copies->Push(&graph_, index);
       PumpCopies(op.card.card);
@@ -115,7 +122,10 @@ void Core::ReadDone(OpId id, uint32_t extent, const Status& status) {
   BERTH_CHECK_MSG(index != kNone && graph_.op(index).kind == OpKind::kRead,
                   "a completion of no read");
   Op& op = graph_.op(index);
-  BERTH_CHECK(extent < op.extents_emitted && op.extents_left > 0);
+  BERTH_CHECK_MSG(
+      extent < op.extents_emitted && op.extents_left > 0 && ((op.answered_mask >> extent) & 1) == 0,
+      "an extent was answered that is not being read");
+  op.answered_mask |= 1u << extent;
   const uint32_t drive = geometry_.drive_of(op.unit);
   reads_[drive].Ended(geometry_.read_bytes(op.unit, extent), (op.prefetch_mask >> extent) & 1);
   if (!status.ok() && op.status.ok()) op.status = status;
@@ -142,14 +152,23 @@ void Core::CopyDone(OpId id, const Status& status) {
 
 void Core::PublishDone(OpId id, const Status& status) {
   const uint32_t index = graph_.Find(id);
-  BERTH_CHECK_MSG(index != kNone && graph_.op(index).emitted, "a completion of no table update");
+  BERTH_CHECK_MSG(index != kNone, "a completion of no table update");
+  const Op& op = graph_.op(index);
+  BERTH_CHECK((op.kind == OpKind::kPublish || op.kind == OpKind::kUnpublish) && op.emitted);
+  if (!status.ok()) {
+    // Applied or not, nobody knows: the table may point at the slot, so its bytes must stay.
+    Card& card = cards_[op.card.card];
+    card.arena->Retire(card.base[op.card.size_class] + op.card.slot);
+    ++counters_.failed_updates;
+  }
   Complete(index, status);
 }
 
 void Core::ComputeDone(OpId id, const Status& status) {
   const uint32_t index = graph_.Find(id);
-  BERTH_CHECK_MSG(index != kNone && graph_.op(index).kind == OpKind::kWave,
-                  "a completion of no wave");
+  BERTH_CHECK_MSG(
+      index != kNone && graph_.op(index).kind == OpKind::kWave && graph_.op(index).emitted,
+      "a completion of no wave");
   Complete(index, status);
 }
 
@@ -169,6 +188,7 @@ void Core::Complete(uint32_t index, const Status& status) {
       }
       break;
     case OpKind::kUnpublish:
+      if (!status.ok()) break;  // the slot is retired, or all is closed
       CardSlotOf(op.card).state = SlotState::kEmpty;
       CardSlotOf(op.card).holds = kNoUnit;
       break;
@@ -248,25 +268,26 @@ void Core::EndLease(uint32_t index, const Status& status) {
   sink_->LeaseReady(id, cookie, status);
 }
 
-// Demand has come to need what a hint began: it goes with demand from here on.
+// Demand has come to need what a hint began: it goes with demand from here on, and so does what it
+// waits for in its turn (the read of a copy; for a read, the copy that frees its slot).
 void Core::Promote(OpRef ref) {
-  if (!graph_.alive(ref)) return;
-  Op& op = graph_.op(ref.index);
-  if (!op.prefetch) return;
-  if (!op.queued) {
-    op.prefetch = false;
-  } else if (op.kind == OpKind::kRead) {
-    reads_[geometry_.drive_of(op.unit)].Promote(&graph_, ref.index);
-  } else {
-    cards_[op.card.card].copies->Promote(&graph_, ref.index);
+  while (graph_.alive(ref)) {
+    Op& op = graph_.op(ref.index);
+    if (!op.prefetch) return;
+    const OpRef source = op.source;
+    if (!op.queued) {
+      op.prefetch = false;
+    } else if (op.kind == OpKind::kRead) {
+      const uint32_t drive = geometry_.drive_of(op.unit);
+      reads_[drive].Promote(&graph_, ref.index);
+      PumpReads(drive);  // the bound of prefetch no longer holds it
+    } else {
+      const uint32_t card = op.card.card;
+      cards_[card].copies->Promote(&graph_, ref.index);
+      PumpCopies(card);
+    }
+    ref = source;
   }
-}
-
-void Core::PromoteLoad(const Slot& card_slot) {
-  if (!graph_.alive(card_slot.load)) return;
-  const Op& copy = graph_.op(card_slot.load.index);
-  if (copy.kind == OpKind::kCopyUp) Promote(HostSlotOf(copy.host).load);
-  Promote(card_slot.load);
 }
 
 }  // namespace berth::scheduler

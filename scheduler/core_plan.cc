@@ -150,9 +150,10 @@ void Core::PlanCard(uint32_t card_index, uint32_t ticket_index) {
     ++count.hits;
     const uint32_t index = card.arena->Find(local.unit);
     const Slot& slot = card.arena->slot(index);
-    if (slot.holds != local.unit || slot.state != SlotState::kResident) {
+    // Not by what lies in the slot: after two changes of mind it may be the same unit's old bytes.
+    if (graph_.alive(card.table_op[local.unit])) {
       ++count.hits_late;
-      PromoteLoad(slot);
+      Promote(slot.load);
     }
     const CardSlot place = ArenaPlace(card_index, index);
     Decided(local.unit, Place(place));
@@ -226,7 +227,7 @@ CardSlot Core::TakeAndLoad(UnitIndex unit, uint32_t card_index, Why why) {
 void Core::Evict(UnitIndex victim, const CardSlot& place) {
   Slot& slot = CardSlotOf(place);
   Decided(victim, ~Place(place));
-  if (slot.holds != victim) PromoteLoad(slot);  // demand waits for it now
+  Promote(slot.load);  // whoever comes now waits for it
   if (options_.host_exclusive && host_ != nullptr && host_->Find(victim) == kNone) {
     const HostSlot to = TakeHost(victim);
     if (to.slot != kNoSlot) {
@@ -239,6 +240,7 @@ void Core::Evict(UnitIndex victim, const CardSlot& place) {
       op.slot_generation = host_slot.generation;
       graph_.DependOnWrite(index, &slot.sync);
       graph_.BecomeWriter(index, &host_slot.sync);
+      Promote(host_slot.reader);
       host_slot.load = graph_.ref(index);
       ++counters_.host.copied_back;
       ++counters_.cards[place.card].units_d2h;
@@ -268,7 +270,9 @@ void Core::Load(UnitIndex unit, const CardSlot& to, Why why) {
     op.card = to;
     op.prefetch = prefetch;
     op.slot_generation = slot.generation;
+    op.source = HostSlotOf(from).load;
   }
+  HostSlotOf(from).reader = graph_.ref(copy);
   graph_.DependOnWrite(copy, &HostSlotOf(from).sync);
   graph_.BecomeWriter(copy, &slot.sync);
   slot.load = graph_.ref(copy);
@@ -301,7 +305,7 @@ HostSlot Core::Source(UnitIndex unit, bool to_arena, Why why) {
   const uint32_t index = host_ == nullptr ? kNone : host_->Find(unit);
   if (index != kNone) {
     const Slot& slot = host_->slot(index);
-    const bool late = slot.holds != unit;
+    const bool late = graph_.alive(slot.load);
     CountLookup(why, true, late);
     if (late && why != Why::kHint) Promote(slot.load);
     return HostPlace(index);
@@ -342,8 +346,6 @@ HostSlot Core::TakeHost(UnitIndex unit) {
   ++counters_.host.inserted;
   if (victim != kNoUnit) {
     ++counters_.host.evicted;
-    const Slot& slot = host_->slot(index);
-    if (slot.holds != victim) Promote(slot.load);
     Decided(victim, Place(HostPlace(index)));
   }
   return HostPlace(index);
@@ -373,6 +375,8 @@ void Core::AddRead(UnitIndex unit, const HostSlot& to, Why why) {
   op.prefetch = prefetch;
   op.slot_generation = slot.generation;
   op.extents_left = geometry_.extents(unit);
+  op.source = slot.reader;
+  if (!prefetch) Promote(slot.reader);
   graph_.BecomeWriter(index, &slot.sync);
   slot.load = graph_.ref(index);
   StorageCounters& count = counters_.storage;
@@ -471,7 +475,7 @@ Result<LeaseId> Core::SubmitLease(std::span<const UnitIndex> units, uint64_t coo
       ++counters_.cards[card].lease_loads;
       index = arena.Find(unit);
     } else {
-      PromoteLoad(arena.slot(index));
+      Promote(arena.slot(index).load);
     }
     arena.Pin(index);
     lease.slots.push_back({card, index});

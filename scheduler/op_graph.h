@@ -27,6 +27,12 @@ enum class OpKind : uint8_t { kRead, kCopyUp, kCopyBack, kPublish, kUnpublish, k
 
 inline constexpr uint32_t kNone = UINT32_MAX;
 
+// A node that may have been finished and reused since: index and generation.
+struct OpRef {
+  uint32_t index = kNone;
+  uint32_t generation = 0;
+};
+
 struct Op {
   OpKind kind = OpKind::kRead;
   bool live = false;
@@ -34,6 +40,7 @@ struct Op {
   bool queued = false;        // in a transfer queue
   bool emitted = false;       // the sink has it, an answer is owed
   uint8_t prefetch_mask = 0;  // pieces (extents) that were started as prefetch
+  uint8_t answered_mask = 0;  // pieces whose answer came
   uint32_t generation = 0;
   uint32_t pending = 0;         // unmet dependencies
   uint32_t first_edge = kNone;  // to those that wait for this
@@ -41,6 +48,7 @@ struct Op {
   HostSlot host;
   CardSlot card;
   uint32_t extents_emitted = 0;
+  OpRef source;  // the transfer that this one waits for, of those that a hint may have begun
   uint32_t extents_left = 0;
   uint32_t slot_generation = 0;  // of the written slot's decision
   uint32_t owner = 0;            // ticket or lease index
@@ -50,12 +58,6 @@ struct Op {
   // Transfer queue links.
   uint32_t previous = kNone, next = kNone;
   Status status;
-};
-
-// A node that may have been finished and reused since: index and generation.
-struct OpRef {
-  uint32_t index = kNone;
-  uint32_t generation = 0;
 };
 
 struct SlotSync {

@@ -78,8 +78,16 @@ Status Tier::AddPool(const Geometry& geometry, const TierOptions& options, uint3
   policy.slots = slots;
   policy.top_k = geometry.top_k;
   policy.seed = options.seed + pools_.size();
+  // Layers of other classes between the pool's own are not its business: their heat would take
+  // pins that nobody fills.
+  std::vector<double> heat;
   if (!options.heat.empty()) {
-    policy.heat = std::span(options.heat).subspan(policy.first_unit, policy.units);
+    const auto first = options.heat.begin() + policy.first_unit;
+    heat.assign(first, first + policy.units);
+    for (uint32_t u = 0; u < policy.units; ++u) {
+      if (geometry.class_of(policy.first_unit + u) != size_class) heat[u] = 0;
+    }
+    policy.heat = heat;
   }
   Pool pool;
   BERTH_ASSIGN_OR_RETURN(pool.policy, policies::MakePolicy(options.policy, policy));
@@ -157,6 +165,16 @@ void Tier::Leave(uint32_t index) {
   --resident_;
 }
 
+void Tier::Retire(uint32_t index) {
+  Slot& slot = slots_[index];
+  if (slot.retired) return;
+  if (slot.unit != kNoUnit) Leave(index);
+  Pool& pool = pools_[slot.pool];
+  std::erase(pool.free, index);
+  --pool.slots;
+  slot.retired = true;
+}
+
 void Tier::LinkSweep(Pool* pool, uint32_t index) {
   Slot& slot = slots_[index];
   slot.sweep = true;
@@ -177,14 +195,48 @@ void Tier::UnlinkSweep(Pool* pool, uint32_t index) {
   --pool->sweep_count;
 }
 
-// The oldest of the line that may leave. Units of the step at hand were moved to the end when they
-// were touched, so at most the pinned ones are passed over.
+// The oldest of the line that may leave. A sweep's own units were moved to the end when they were
+// touched, so the search ends at the first of them; a decode step has none in the line. What is
+// passed over is pinned, or named by the hint or lease at hand.
 uint32_t Tier::SweepVictim(const Pool& pool, const policies::Evictable& evictable) const {
   for (uint32_t s = pool.sweep_first; s != kNone; s = slots_[s].sweep_next) {
     if (evictable(slots_[s].unit)) return s;
-    if (slots_[s].pins == 0) break;
+    if (sweep_step_ && slots_[s].pins == 0) break;
   }
   return kNone;
+}
+
+Status Tier::CheckInvariants() const {
+  const auto off = [](const char* what) { return InternalError(std::string("tier: ") + what); };
+  std::vector<uint32_t> taken(pools_.size()), pinned(pools_.size()), swept(pools_.size());
+  uint32_t decided = 0;
+  for (uint32_t s = 0; s < slots_.size(); ++s) {
+    const Slot& slot = slots_[s];
+    if (slot.pins > 0) ++pinned[slot.pool];
+    if (slot.unit == kNoUnit) {
+      if (slot.sweep) return off("an empty slot stands in the sweep line");
+      continue;
+    }
+    ++decided;
+    ++taken[slot.pool];
+    if (slot.sweep) ++swept[slot.pool];
+    if (slot.retired) return off("a retired slot has a unit");
+    if (slot_of_unit_[slot.unit] != s) return off("slot and unit disagree");
+  }
+  if (decided != resident_) return off("the resident count is wrong");
+  for (uint32_t slot : slot_of_unit_) decided -= slot == kNone ? 0 : 1;
+  if (decided != 0) return off("a unit names a slot that has another");
+  for (size_t p = 0; p < pools_.size(); ++p) {
+    const Pool& pool = pools_[p];
+    if (pool.free.size() + taken[p] != pool.slots) return off("a pool lost a slot");
+    if (pinned[p] != pinned_[p]) return off("the pin count is wrong");
+    uint32_t line = 0;
+    for (uint32_t s = pool.sweep_first; s != kNone; s = slots_[s].sweep_next) {
+      if (!slots_[s].sweep || slots_[s].pool != p || ++line > swept[p]) break;
+    }
+    if (line != swept[p] || line != pool.sweep_count) return off("the sweep line is broken");
+  }
+  return Status();
 }
 
 std::vector<std::string> Tier::Notes() const {

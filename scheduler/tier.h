@@ -48,8 +48,10 @@ struct Slot {
   uint32_t pool = 0;
   SlotIndex local = 0;  // within its class's slab
   bool sweep = false;
+  bool retired = false;  // a table may still point here: never written again
   uint32_t sweep_previous = kNone, sweep_next = kNone;
-  OpRef load;  // brings the bytes of `unit`: a read, or a copy
+  OpRef load;    // brings the bytes of `unit`: a read, or a copy
+  OpRef reader;  // host: the last copy that takes them to a card
   SlotSync sync;
 };
 
@@ -72,20 +74,30 @@ class Tier {
                 UnitIndex* victim);
   // Takes back the decision that `slot` holds its unit (a failed load, a promotion).
   void Leave(uint32_t slot);
+  // Nobody gets this slot again.
+  void Retire(uint32_t slot);
   void Pin(uint32_t slot) {
     if (slots_[slot].pins++ == 0) ++pinned_[slots_[slot].pool];
   }
   void Unpin(uint32_t slot) {
     if (--slots_[slot].pins == 0) --pinned_[slots_[slot].pool];
   }
-  // Pinned slots in the pool of the layer.
-  uint32_t pins(uint32_t layer) const { return pinned_[pool_of_layer_[layer]]; }
-  uint32_t pool_slots(uint32_t layer) const { return pools_[pool_of_layer_[layer]].slots; }
+  // Pinned slots in the pool of the layer, and all of them; 0 where quotas left it none.
+  uint32_t pins(uint32_t layer) const {
+    const uint32_t pool = pool_of_layer_[layer];
+    return pool == kNone ? 0 : pinned_[pool];
+  }
+  uint32_t pool_slots(uint32_t layer) const {
+    const uint32_t pool = pool_of_layer_[layer];
+    return pool == kNone ? 0 : pools_[pool].slots;
+  }
 
   uint32_t slot_count() const { return static_cast<uint32_t>(slots_.size()); }
   uint32_t class_slots(uint32_t size_class) const { return class_slots_[size_class]; }
   uint32_t resident_count() const { return resident_; }
   SlotSharing sharing() const { return sharing_; }
+  // Each slot is free, taken or retired, and the lines and counts say so too.
+  Status CheckInvariants() const;
   // What policies clamped or assumed.
   std::vector<std::string> Notes() const;
   uint64_t resident_bytes() const;

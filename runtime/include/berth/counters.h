@@ -58,7 +58,8 @@ struct Counters {
   uint64_t rows = 0;            // summed over steps
   uint64_t distinct_units = 0;  // summed over steps and executing cards
   uint64_t failed_steps = 0;
-  uint64_t failed_reads = 0;  // units whose read or copy failed
+  uint64_t failed_reads = 0;    // units whose read or copy failed
+  uint64_t failed_updates = 0;  // of tables; each costs the arena a slot
   uint64_t leases = 0;
   uint64_t leases_refused = 0;
   std::vector<CardCounters> cards;
