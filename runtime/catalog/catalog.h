@@ -43,9 +43,10 @@ struct CatalogLayer {
   kernels::ExpertSpec spec;
 };
 
-// All layers whose units have equal size on a card.
+// All layers whose units have equal size: payload and on a card.
 struct SizeClass {
-  uint64_t payload_bytes = 0;  // a unit's quantized bytes
+  uint64_t payload_bytes = 0;  // of a unit's extents: its quantized bytes, and in a pack the
+                               // padding between its tensors
   uint64_t card_bytes = 0;     // with tensors aligned to 256
   uint64_t host_bytes = 0;     // worst case of a host slot: every extent with its head and tail
                                // rounded out to 4096 for direct reads, tensors one after the other
@@ -55,6 +56,8 @@ struct SizeClass {
 struct CatalogOptions {
   // States the conventions of an architecture that is not in the table; empty: use the table.
   std::string conventions;
+  // Do not look for checksums beside the model.
+  bool ignore_sidecar = false;
 };
 
 class Catalog {

@@ -1,0 +1,111 @@
+// What the formats share: loads, the loops that turn small integers into floats, and the frames
+// around "decode one block" and "make one block valid".
+//
+// A block type is a struct of byte arrays, so that it has no alignment and no padding, with its
+// number of weights as kElements.
+#ifndef BERTH_KERNELS_FORMATS_BLOCK_H_
+#define BERTH_KERNELS_FORMATS_BLOCK_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/formats/format.h"
+#include "kernels/formats/half.h"
+
+namespace berth::kernels {
+
+static_assert(std::endian::native == std::endian::little, "GGUF data is little-endian");
+
+inline uint16_t LoadU16(const uint8_t* from) {
+  uint16_t value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+inline uint32_t LoadU32(const uint8_t* from) {
+  uint32_t value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+inline void StoreU16(uint16_t value, uint8_t* to) { std::memcpy(to, &value, sizeof(value)); }
+inline float LoadF16(const uint8_t* from) { return F16ToF32(LoadU16(from)); }
+
+// to[i] = scale * q[i].
+template <int kCount>
+inline void Scale(const int8_t* __restrict q, float scale, float* __restrict to) {
+  for (int i = 0; i < kCount; ++i) to[i] = scale * static_cast<float>(q[i]);
+}
+// to[i] = scale * q[i] + offset.
+template <int kCount>
+inline void ScaleAndAdd(const int8_t* __restrict q, float scale, float offset,
+                        float* __restrict to) {
+  for (int i = 0; i < kCount; ++i) to[i] = scale * static_cast<float>(q[i]) + offset;
+}
+
+template <typename Block, void (*kDecodeOne)(const Block&, float*)>
+void DecodeBlocks(const std::byte* from, size_t blocks, float* to) {
+  for (size_t i = 0; i < blocks; ++i) {
+    kDecodeOne(*reinterpret_cast<const Block*>(from + i * sizeof(Block)),
+               to + i * Block::kElements);
+  }
+}
+
+// The counter-based generator of payload bits: a bijective mix (the finalizer of SplitMix64,
+// Steele, Lea, Flood 2014) of the counter, so that any part can be made on its own.
+inline uint64_t Mix64(uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+inline uint64_t NoiseWord(uint64_t key, uint64_t counter) {
+  return Mix64(key + counter * 0x9e3779b97f4a7c15u);
+}
+
+// Fills each block with noise, then lets kMakeValid set the fields that may not be just anything
+// (the scales), from the block's own noise and one more word of it.
+template <typename Block, void (*kMakeValid)(Block&, uint64_t noise)>
+void GenerateBlocks(uint64_t seed, uint64_t first_block, size_t blocks, std::byte* to) {
+  constexpr size_t kPayloadWords = (sizeof(Block) + 7) / 8;
+  const uint64_t key = Mix64(seed);
+  for (size_t i = 0; i < blocks; ++i) {
+    const uint64_t counter = (first_block + i) * (kPayloadWords + 1);
+    uint64_t words[kPayloadWords];
+    for (size_t w = 0; w < kPayloadWords; ++w) words[w] = NoiseWord(key, counter + w);
+    Block block;
+    std::memcpy(&block, words, sizeof(block));
+    kMakeValid(block, NoiseWord(key, counter + kPayloadWords));
+    std::memcpy(to + i * sizeof(Block), &block, sizeof(block));
+  }
+}
+
+// The scales of generated blocks. Aim: weights with a root mean square near 0.04, so that a few
+// hundred to a few thousand inputs in [-1, 1) give outputs between 0.01 and 10. The argument is
+// that of the format's integers under a scale of 1, in hundredths. The scale gets up to a quarter
+// more and, since several formats have more levels on one side of zero, a random sign.
+inline float GeneratedScale(int rms_hundredths, uint64_t noise) {
+  constexpr float kAimHundredths = 4.0f;
+  const float jitter = 1.0f + static_cast<float>(noise & 0xff) * 0x1p-10f;
+  const float scale = kAimHundredths / static_cast<float>(rms_hundredths) * jitter;
+  return (noise & 0x100) != 0 ? -scale : scale;
+}
+// For blocks whose F16 scale d is all that has to be set.
+template <typename Block, int kRmsHundredths>
+void SetScale(Block& block, uint64_t noise) {
+  StoreU16(F32ToF16(GeneratedScale(kRmsHundredths, noise)), block.d);
+}
+
+template <typename Block, void (*kDecodeOne)(const Block&, float*),
+          void (*kMakeValid)(Block&, uint64_t)>
+constexpr Format MakeFormat(TensorType type, std::string_view name) {
+  return {type,
+          name,
+          Block::kElements,
+          static_cast<uint32_t>(sizeof(Block)),
+          &DecodeBlocks<Block, kDecodeOne>,
+          &GenerateBlocks<Block, kMakeValid>};
+}
+
+}  // namespace berth::kernels
+
+#endif  // BERTH_KERNELS_FORMATS_BLOCK_H_

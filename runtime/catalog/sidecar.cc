@@ -1,0 +1,98 @@
+#include "runtime/catalog/sidecar.h"
+
+#include <cstring>
+#include <memory>
+
+#include "io/file/byte_source.h"
+#include "runtime/base/hash.h"
+
+namespace berth::catalog {
+namespace {
+
+constexpr std::string_view kMagic = "BERTHSUM";
+constexpr uint32_t kVersion = 1;
+
+template <typename T>
+void Put(std::string* out, T value) {
+  out->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+uint64_t LayoutHash(const Catalog& catalog) {
+  StreamHash64 hash;
+  for (UnitIndex unit = 0; unit < catalog.units(); ++unit) {
+    for (const Extent& extent : catalog.extents(unit)) {
+      const uint64_t figures[] = {extent.file, extent.offset, extent.bytes};
+      hash.Update(figures, sizeof(figures));
+    }
+  }
+  return hash.Digest();
+}
+
+// What must stand before the checksums.
+std::string Preamble(const Catalog& catalog) {
+  std::string text(kMagic);
+  Put(&text, kVersion);
+  Put(&text, static_cast<uint32_t>(catalog.files().size()));
+  Put(&text, catalog.layers());
+  Put(&text, catalog.experts());
+  for (const ModelFile& file : catalog.files()) Put(&text, file.bytes);
+  Put(&text, LayoutHash(catalog));
+  return text;
+}
+
+}  // namespace
+
+std::string SidecarPath(const Catalog& catalog) {
+  return catalog.files().front().path + ".berth-sums";
+}
+
+std::string EncodeSidecar(const Catalog& catalog, std::span<const uint64_t> checksums) {
+  std::string text = Preamble(catalog);
+  text.append(reinterpret_cast<const char*>(checksums.data()), checksums.size_bytes());
+  Put(&text, Hash64(text.data(), text.size()));
+  return text;
+}
+
+Result<std::vector<uint64_t>> DecodeSidecar(const Catalog& catalog, const std::string& path,
+                                            std::span<const std::byte> bytes) {
+  const std::string advice = "; remove it, or write it again with berth verify --write --force";
+  if (bytes.size() < kMagic.size() ||
+      std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) {
+    return DataLossError(path + ": no list of checksums" + advice);
+  }
+  uint64_t own = 0;
+  const size_t body = bytes.size() - std::min(bytes.size(), sizeof(own));
+  std::memcpy(&own, bytes.data() + body, bytes.size() - body);
+  if (own != Hash64(bytes.data(), body)) {
+    return DataLossError(path + ": damaged: its own checksum does not fit" + advice);
+  }
+  const std::string expected = Preamble(catalog);
+  const size_t sums_bytes = size_t{catalog.units()} * sizeof(uint64_t);
+  if (body != expected.size() + sums_bytes ||
+      std::memcmp(bytes.data(), expected.data(), expected.size()) != 0) {
+    return FailedPreconditionError(path +
+                                   ": belongs to another model, or to another state of this one "
+                                   "(files, sizes or layout differ)" +
+                                   advice);
+  }
+  std::vector<uint64_t> checksums(catalog.units());
+  std::memcpy(checksums.data(), bytes.data() + expected.size(), sums_bytes);
+  return checksums;
+}
+
+Result<std::vector<uint64_t>> ReadSidecar(const Catalog& catalog) {
+  const std::string path = SidecarPath(catalog);
+  Result<std::unique_ptr<io::FileSource>> source = io::FileSource::Open(path);
+  if (!source.ok()) {
+    if (source.status().code() == StatusCode::kNotFound) return std::vector<uint64_t>();
+    return source.status();
+  }
+  // One of this model has a known size: of anything longer the beginning is enough to refuse it.
+  const uint64_t expected =
+      Preamble(catalog).size() + (uint64_t{catalog.units()} + 1) * sizeof(uint64_t);
+  std::vector<std::byte> bytes(std::min((*source)->bytes(), expected + 1));
+  BERTH_RETURN_IF_ERROR((*source)->ReadAt(0, bytes));
+  return DecodeSidecar(catalog, path, bytes);
+}
+
+}  // namespace berth::catalog
