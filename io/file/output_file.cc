@@ -78,6 +78,8 @@ Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path, 
   struct stat info;
   if (lstat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return InvalidArgumentError(path + ": is a directory");
+    // A rename would put a file in the place of a device or a link.
+    if (!S_ISREG(info.st_mode)) return InvalidArgumentError(path + ": is no regular file");
     if (!options.replace) return Exists(path);
   } else if (errno != ENOENT) {
     return ErrnoError(errno, path);
