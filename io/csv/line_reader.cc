@@ -13,7 +13,7 @@ Status LineReader::Error(std::string_view what) const {
 Status LineReader::Fill() {
   window_.erase(0, at_);
   at_ = 0;
-  const uint64_t take = std::min<uint64_t>(kMaxLineBytes, source_->size() - offset_);
+  const uint64_t take = std::min<uint64_t>(kMaxLineBytes, source_->bytes() - offset_);
   const size_t held = window_.size();
   window_.resize(held + take);
   BERTH_RETURN_IF_ERROR(
@@ -24,7 +24,7 @@ Status LineReader::Fill() {
 
 Result<bool> LineReader::Next(std::string_view* line) {
   size_t end = window_.find('\n', at_);
-  while (end == std::string::npos && offset_ < source_->size() &&
+  while (end == std::string::npos && offset_ < source_->bytes() &&
          window_.size() - at_ <= kMaxLineBytes) {
     const size_t searched = window_.size() - at_;
     BERTH_RETURN_IF_ERROR(Fill());

@@ -7,104 +7,64 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
-
-#include "runtime/base/format.h"
 
 namespace berth::io {
 namespace {
 
-Status Ended(const std::string& name, uint64_t size, uint64_t offset, uint64_t wanted) {
-  return DataLossError(name + ": ends before byte " + std::to_string(offset + wanted) +
-                       " (it has " + std::to_string(size) + "); the file is truncated");
-}
-
-class FileSource final : public ByteSource {
- public:
-  FileSource(int fd, uint64_t size, std::string name)
-      : fd_(fd), size_(size), name_(std::move(name)) {}
-  ~FileSource() override { ::close(fd_); }
-
-  uint64_t size() const override { return size_; }
-  const std::string& name() const override { return name_; }
-
-  Status ReadAt(uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > size_ || out.size() > size_ - offset) {
-      return Ended(name_, size_, offset, out.size());
-    }
-    size_t done = 0;
-    while (done < out.size()) {
-      const ssize_t got =
-          ::pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
-      if (got < 0) {
-        if (errno == EINTR) continue;
-        return ErrnoError(errno, name_ + ": reading at byte " + std::to_string(offset + done));
-      }
-      if (got == 0) return Ended(name_, offset + done, offset, out.size());
-      done += static_cast<size_t>(got);
-    }
-    return Status();
-  }
-
- private:
-  const int fd_;
-  const uint64_t size_;
-  const std::string name_;
-};
-
-class SpanSource final : public ByteSource {
- public:
-  SpanSource(std::span<const std::byte> bytes, std::string name)
-      : bytes_(bytes), name_(std::move(name)) {}
-
-  uint64_t size() const override { return bytes_.size(); }
-  const std::string& name() const override { return name_; }
-
-  Status ReadAt(uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > bytes_.size() || out.size() > bytes_.size() - offset) {
-      return Ended(name_, bytes_.size(), offset, out.size());
-    }
-    if (!out.empty()) std::memcpy(out.data(), bytes_.data() + offset, out.size());
-    return Status();
-  }
-
- private:
-  const std::span<const std::byte> bytes_;
-  const std::string name_;
-};
+// One pread transfers at most 2 GiB - 4 KiB on Linux; asking for less keeps every count small.
+constexpr size_t kReadAtMost = size_t{1} << 30;
 
 }  // namespace
 
-Result<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
-  // O_NONBLOCK: opening a pipe that nobody writes must be refused, not waited for.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+Status ByteSource::ReadAt(uint64_t offset, std::span<std::byte> to) const {
+  BERTH_ASSIGN_OR_RETURN(const size_t got, ReadSome(offset, to));
+  if (got == to.size()) return Status();
+  return DataLossError(name() + ": truncated: it ends at byte " + std::to_string(offset + got) +
+                       ", " + std::to_string(to.size()) + " bytes were expected at " +
+                       std::to_string(offset));
+}
+
+Result<std::unique_ptr<FileSource>> FileSource::Open(const std::string& path) {
+  // Non-blocking, so that a FIFO is refused below instead of waiting for a writer.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoError(errno, path);
   struct stat info;
-  if (::fstat(fd, &info) != 0) {
+  if (fstat(fd, &info) != 0) {
     const int error = errno;
-    ::close(fd);
+    close(fd);
     return ErrnoError(error, path);
   }
   if (!S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return InvalidArgumentError(path + ": not a regular file; name a file");
+    close(fd);
+    return InvalidArgumentError(path + ": is " +
+                                (S_ISDIR(info.st_mode) ? "a directory" : "no regular file") +
+                                ", expected a file");
   }
-  return std::unique_ptr<ByteSource>(
-      std::make_unique<FileSource>(fd, static_cast<uint64_t>(info.st_size), path));
+  return std::unique_ptr<FileSource>(new FileSource(path, fd, static_cast<uint64_t>(info.st_size)));
 }
 
-std::unique_ptr<ByteSource> MemorySource(std::span<const std::byte> bytes, std::string name) {
-  return std::make_unique<SpanSource>(bytes, std::move(name));
+FileSource::~FileSource() { close(fd_); }
+
+Result<size_t> FileSource::ReadSome(uint64_t offset, std::span<std::byte> to) const {
+  size_t done = 0;
+  while (done < to.size()) {
+    const size_t want = std::min(to.size() - done, kReadAtMost);
+    const ssize_t got = pread(fd_, to.data() + done, want, static_cast<off_t>(offset + done));
+    if (got == 0) break;
+    if (got > 0) {
+      done += static_cast<size_t>(got);
+    } else if (errno != EINTR) {
+      return ErrnoError(errno, path_ + ": reading at byte " + std::to_string(offset + done));
+    }
+  }
+  return done;
 }
 
-Result<std::string> ReadText(const ByteSource& source, uint64_t limit_bytes) {
-  if (source.size() > limit_bytes) {
-    return InvalidArgumentError(source.name() + ": " + FormatBytes(source.size()) +
-                                ", but at most " + FormatBytes(limit_bytes) + " are read");
-  }
-  std::string text(source.size(), '\0');
-  BERTH_RETURN_IF_ERROR(source.ReadAt(0, std::as_writable_bytes(std::span<char>(text))));
-  return text;
+Result<size_t> MemorySource::ReadSome(uint64_t offset, std::span<std::byte> to) const {
+  if (offset >= data_.size()) return size_t{0};
+  const size_t got = std::min<uint64_t>(to.size(), data_.size() - offset);
+  if (got > 0) std::memcpy(to.data(), data_.data() + offset, got);
+  return got;
 }
 
 }  // namespace berth::io

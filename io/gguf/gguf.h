@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "berth/status.h"
-#include "io/gguf/byte_source.h"
+#include "io/file/byte_source.h"
 
 namespace berth::io {
 

@@ -44,13 +44,13 @@ Status CheckTensor(uint64_t data_begin, uint64_t file_bytes, SafetensorsTensor* 
 }  // namespace
 
 Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
-  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source, OpenFile(path));
+  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<FileSource> source, FileSource::Open(path));
   return Parse(std::move(source));
 }
 
 Result<SafetensorsFile> SafetensorsFile::Parse(std::unique_ptr<ByteSource> source) {
   const std::string name = source->name();
-  const uint64_t file_bytes = source->size();
+  const uint64_t file_bytes = source->bytes();
   if (file_bytes < kLengthBytes) {
     return InvalidArgumentError(name + ": not a safetensors file (" + std::to_string(file_bytes) +
                                 " bytes)");

@@ -10,6 +10,8 @@
 namespace berth::io {
 namespace {
 
+constexpr size_t kFlushBytes = 1u << 20;
+
 // The header, padded with spaces so that the data starts at a multiple of 8.
 Result<std::string> HeaderText(std::span<const SafetensorsDeclaration> tensors,
                                const std::map<std::string, std::string>& metadata,
@@ -42,31 +44,50 @@ Result<std::unique_ptr<SafetensorsWriter>> SafetensorsWriter::Create(
   uint64_t data_bytes = 0;
   Result<std::string> header = HeaderText(tensors, metadata, &data_bytes);
   if (!header.ok()) return header.status().Annotate(path);
-  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> file, AtomicFile::Create(path));
   std::array<std::byte, 8> length;
   for (size_t i = 0; i < length.size(); ++i) {
     length[i] = static_cast<std::byte>(header->size() >> (8 * i));
   }
-  BERTH_RETURN_IF_ERROR(file->Append(length));
-  BERTH_RETURN_IF_ERROR(file->Append(std::as_bytes(std::span<const char>(*header))));
-  return std::unique_ptr<SafetensorsWriter>(
-      new SafetensorsWriter(std::move(file), path, data_bytes));
+  uint64_t file_bytes = 0;
+  if (!CheckedAdd(data_bytes, header->size() + length.size(), &file_bytes)) {
+    return InvalidArgumentError(path + ": the tensors together overflow");
+  }
+  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file,
+                         OutputFile::Create(path, file_bytes, {.replace = true}));
+  std::unique_ptr<SafetensorsWriter> writer(new SafetensorsWriter(std::move(file), data_bytes));
+  BERTH_RETURN_IF_ERROR(writer->Write(length));
+  BERTH_RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span<const char>(*header))));
+  return writer;
 }
 
 Status SafetensorsWriter::Append(std::span<const std::byte> bytes) {
   if (bytes.size() > bytes_left_) {
-    return FailedPreconditionError(path_ + ": " + std::to_string(bytes.size() - bytes_left_) +
+    return FailedPreconditionError(file_->path() + ": " +
+                                   std::to_string(bytes.size() - bytes_left_) +
                                    " bytes more than its tensors have");
   }
   bytes_left_ -= bytes.size();
-  return file_->Append(bytes);
+  return Write(bytes);
+}
+
+Status SafetensorsWriter::Write(std::span<const std::byte> bytes) {
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  return buffer_.size() < kFlushBytes ? Status() : Flush();
+}
+
+Status SafetensorsWriter::Flush() {
+  BERTH_RETURN_IF_ERROR(file_->WriteAt(flushed_bytes_, buffer_));
+  flushed_bytes_ += buffer_.size();
+  buffer_.clear();
+  return Status();
 }
 
 Status SafetensorsWriter::Commit() {
   if (bytes_left_ != 0) {
-    return FailedPreconditionError(path_ + ": " + std::to_string(bytes_left_) +
+    return FailedPreconditionError(file_->path() + ": " + std::to_string(bytes_left_) +
                                    " bytes of its tensors were not written");
   }
+  BERTH_RETURN_IF_ERROR(Flush());
   return file_->Commit();
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "berth/status.h"
-#include "io/file/atomic_file.h"
+#include "io/file/output_file.h"
 #include "io/safetensors/safetensors.h"
 
 namespace berth::io {
@@ -21,7 +21,8 @@ struct SafetensorsDeclaration {
   std::vector<uint64_t> shape;
 };
 
-// One writer, one thread. The file appears at Commit or not at all (io/file/atomic_file.h).
+// One writer, one thread. The file appears at Commit or not at all (io/file/output_file.h); one
+// that is there already is replaced.
 class SafetensorsWriter {
  public:
   static Result<std::unique_ptr<SafetensorsWriter>> Create(
@@ -35,11 +36,15 @@ class SafetensorsWriter {
   Status Commit();
 
  private:
-  SafetensorsWriter(std::unique_ptr<AtomicFile> file, std::string path, uint64_t left)
-      : file_(std::move(file)), path_(std::move(path)), bytes_left_(left) {}
-  std::unique_ptr<AtomicFile> file_;
-  const std::string path_;
-  uint64_t bytes_left_;
+  SafetensorsWriter(std::unique_ptr<OutputFile> file, uint64_t data_bytes)
+      : file_(std::move(file)), bytes_left_(data_bytes) {}
+  Status Write(std::span<const std::byte> bytes);
+  Status Flush();
+
+  std::unique_ptr<OutputFile> file_;
+  std::vector<std::byte> buffer_;  // rows are short, writes should not be
+  uint64_t flushed_bytes_ = 0;
+  uint64_t bytes_left_;  // of the tensors
 };
 
 }  // namespace berth::io

@@ -3,7 +3,7 @@
 #include <memory>
 #include <span>
 
-#include "io/gguf/byte_source.h"
+#include "io/file/byte_source.h"
 #include "runtime/base/math.h"
 
 namespace berth::catalog {

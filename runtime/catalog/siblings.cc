@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "io/gguf/byte_source.h"
+#include "io/file/byte_source.h"
 
 namespace berth::catalog {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "io/gguf/byte_source.h"
+#include "io/file/byte_source.h"
 #include "runtime/base/hash.h"
 
 namespace berth::catalog {

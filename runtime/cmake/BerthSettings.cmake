@@ -24,6 +24,12 @@ elseif(BERTH_SANITIZE)
   message(FATAL_ERROR "BERTH_SANITIZE is '${BERTH_SANITIZE}': expected address or thread")
 endif()
 
+if(BERTH_FUZZ)
+  # The libraries under a fuzz target report their coverage to it.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # berth_library(NAME DEPS... SOURCES...): one folder's static library. DEPS are public, so the
 # dependency direction of docs/architecture.md is what the linker sees.
 function(berth_library name)

@@ -1,10 +1,9 @@
 #include "runtime/config/machine_profile.h"
 
-#include <memory>
 #include <set>
 #include <utility>
 
-#include "io/file/byte_source.h"
+#include "io/file/read_text.h"
 #include "runtime/base/format.h"
 #include "runtime/config/strict_json.h"
 
@@ -67,8 +66,7 @@ Result<MachineProfile> ParseMachineProfile(std::string_view text, std::string_vi
 }
 
 Result<MachineProfile> ReadMachineProfile(const std::string& path) {
-  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<io::ByteSource> source, io::OpenFile(path));
-  BERTH_ASSIGN_OR_RETURN(const std::string text, io::ReadText(*source, kMaxProfileBytes));
+  BERTH_ASSIGN_OR_RETURN(const std::string text, io::ReadText(path, kMaxProfileBytes));
   return ParseMachineProfile(text, path);
 }
 

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <memory>
 #include <utility>
 
-#include "io/file/byte_source.h"
+#include "io/file/read_text.h"
 #include "runtime/base/format.h"
 
 namespace berth {
@@ -142,8 +141,7 @@ Result<std::vector<ConfigEntry>> ParseTomlConfig(std::string_view text, std::str
 
 Result<std::vector<ConfigEntry>> ReadTomlConfig(const std::string& path,
                                                 std::span<const ConfigKey> keys) {
-  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<io::ByteSource> source, io::OpenFile(path));
-  BERTH_ASSIGN_OR_RETURN(const std::string text, io::ReadText(*source, kMaxConfigBytes));
+  BERTH_ASSIGN_OR_RETURN(const std::string text, io::ReadText(path, kMaxConfigBytes));
   return ParseTomlConfig(text, path, keys);
 }
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "io/gguf/output_file.h"
+#include "io/file/output_file.h"
 #include "runtime/base/hash.h"
 #include "runtime/pack/model_plan.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "berth/status.h"
-#include "io/gguf/byte_source.h"
+#include "io/file/byte_source.h"
 #include "runtime/catalog/catalog.h"
 
 namespace berth::models {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "io/gguf/output_file.h"
+#include "io/file/output_file.h"
 #include "runtime/base/mutex.h"
 #include "runtime/catalog/catalog.h"
 #include "runtime/catalog/sidecar.h"

@@ -248,7 +248,7 @@ uint64_t SafetensorsTrace::window_bytes() const {
 }  // namespace
 
 Result<std::unique_ptr<TraceFile>> TraceFile::Open(const std::string& path) {
-  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<io::ByteSource> source, io::OpenFile(path));
+  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<io::FileSource> source, io::FileSource::Open(path));
   return Parse(std::move(source));
 }
 

@@ -11,7 +11,7 @@ namespace berth::io {
 namespace {
 
 std::unique_ptr<ByteSource> Text(const std::string& text) {
-  return MemorySource(std::as_bytes(std::span<const char>(text)), "t.csv");
+  return std::make_unique<MemorySource>("t.csv", std::as_bytes(std::span<const char>(text)));
 }
 
 TEST(LineReaderTest, GivesLinesAcrossWindows) {
@@ -155,7 +155,7 @@ TEST(RouteCsvTest, RefusesHeadersThatContradict) {
 TEST(RouteCsvTest, ReadsPublishedTraces) {
   for (const char* name : {"gemma.route.csv", "gptoss.route.csv"}) {
     const std::string path = std::string(BERTH_SHARED_DATA) + "/traces/" + name;
-    auto source = OpenFile(path);
+    auto source = FileSource::Open(path);
     if (!source.ok()) GTEST_SKIP() << path << " is not at hand";
     auto csv = RouteCsv::Open(std::move(*source));
     ASSERT_TRUE(csv.ok()) << csv.status().ToString();

@@ -24,7 +24,8 @@ std::string FileText(const std::string& header, const std::string& data) {
 }
 
 Result<SafetensorsFile> ParseText(const std::string& text) {
-  return SafetensorsFile::Parse(MemorySource(std::as_bytes(std::span<const char>(text)), "t"));
+  return SafetensorsFile::Parse(
+      std::make_unique<MemorySource>("t", std::as_bytes(std::span<const char>(text))));
 }
 
 TEST(SafetensorsTest, ReadsTensorsAndMetadata) {

@@ -6,8 +6,8 @@
 // the kernel frees however the process ends; where the file system has none, in
 // `.<name>.berth-<pid>.tmp` beside the target, which the destructor removes and which a later
 // Create of the same target removes if its process died.
-#ifndef BERTH_IO_GGUF_OUTPUT_FILE_H_
-#define BERTH_IO_GGUF_OUTPUT_FILE_H_
+#ifndef BERTH_IO_FILE_OUTPUT_FILE_H_
+#define BERTH_IO_FILE_OUTPUT_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -64,4 +64,4 @@ Status WriteWholeFile(const std::string& path, std::span<const std::byte> bytes,
 
 }  // namespace berth::io
 
-#endif  // BERTH_IO_GGUF_OUTPUT_FILE_H_
+#endif  // BERTH_IO_FILE_OUTPUT_FILE_H_

@@ -1,4 +1,4 @@
-#include "io/gguf/output_file.h"
+#include "io/file/output_file.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>
