@@ -69,9 +69,9 @@ struct PolicyOptions {
   // are a broken invariant.
   UnitIndex first_unit = 0;
   uint32_t units = 0;
-  uint32_t slots = 0;    // of the pool
-  uint32_t top_k = 0;    // of the model
-  uint64_t seed = 1;     // for policies that draw numbers
+  uint32_t slots = 0;  // of the pool
+  uint32_t top_k = 0;  // of the model
+  uint64_t seed = 1;   // for policies that draw numbers
   // Heat known beforehand, one figure per unit of the range (a profile); empty: none.
   std::span<const double> heat;
 };
