@@ -12,7 +12,8 @@
   X(Inspect)              \
   X(MakeModel)            \
   X(Pack)                 \
-  X(Verify)
+  X(Verify)               \
+  X(Run)
 // clang-format on
 
 namespace berth::tools {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "io/gguf/output_file.h"
+#include "io/file/output_file.h"
 
 namespace berth::tools {
 namespace {

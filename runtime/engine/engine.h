@@ -1,0 +1,170 @@
+// Engine: the real driver of the core. Owns what a Runtime is made of and carries actions to the
+// storage and the cards, and completions back.
+//
+// One lock guards the core and all books. Under it, actions are enqueued on storage and streams,
+// which never block and never call back from inside; completions come on threads of the storage and
+// of the streams, with none of their locks held, and take the lock in turn. So there is no thread
+// of the engine's own on a step's way, and no order of locks to get wrong.
+#ifndef BERTH_RUNTIME_ENGINE_ENGINE_H_
+#define BERTH_RUNTIME_ENGINE_ENGINE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arena/arena_plan.h"
+#include "arena/card_arena.h"
+#include "berth/runtime.h"
+#include "io/storage.h"
+#include "kernels/device.h"
+#include "runtime/base/mutex.h"
+#include "runtime/catalog/catalog.h"
+#include "runtime/engine/activity_clock.h"
+#include "runtime/engine/checksum_worker.h"
+#include "runtime/engine/host_layout.h"
+#include "runtime/engine/step_place.h"
+#include "scheduler/core.h"
+
+namespace berth {
+
+// What tests put in place of the real thing.
+struct EngineHooks {
+  std::function<Result<std::unique_ptr<io::Storage>>(const io::StorageOptions&)> open_storage =
+      io::OpenStorage;
+};
+
+class Engine final : private scheduler::Sink, private io::ReadSink, private ChecksumSink {
+ public:
+  static Result<std::unique_ptr<Engine>> Open(const RuntimeOptions& options,
+                                              const EngineHooks& hooks);
+  ~Engine();
+
+  const ModelShape& shape() const { return shape_; }
+  const RuntimeInfo& info() const { return info_; }
+  const Catalog& catalog() const { return *catalog_; }
+  uint32_t max_rows() const { return options_.max_rows; }
+  Stats stats();
+
+  Result<uint32_t> OpenSession();
+  void CloseSession(uint32_t session);
+  Result<Ticket> Enqueue(uint32_t session, uint32_t max_rows, const Step& step);
+  bool Poll(Ticket ticket, Status* status);
+  Status Wait(Ticket ticket);
+  Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass);
+  Result<uint32_t> Acquire(std::span<const UnitRef> units);
+  Status WaitLease(uint32_t place);
+  std::pair<uint32_t, const std::byte*> LeasedUnit(uint32_t place, size_t i);  // card, address
+  void ReleaseLease(uint32_t place);
+  void Close();
+
+ private:
+  // A stream's completions, handed to one function of the engine.
+  class Port final : public kernels::StreamSink {
+   public:
+    using Handler = void (Engine::*)(uint64_t token, const Status& status);
+    Port(Engine* engine, Handler handler) : engine_(engine), handler_(handler) {}
+    void StreamReached(uint64_t token, const Status& status) override {
+      (engine_->*handler_)(token, status);
+    }
+
+   private:
+    Engine* engine_;
+    Handler handler_;
+  };
+  struct Card {
+    std::unique_ptr<kernels::Device> device;
+    std::unique_ptr<arena::CardArena> arena;
+    std::unique_ptr<kernels::Stream> copy_in, copy_out, table, compute;
+  };
+  struct ReadRecord {
+    scheduler::OpId op = 0;
+    UnitIndex unit = kNoUnit;
+    uint32_t extent = 0;
+    scheduler::HostSlot slot;
+  };
+  struct LeasePlace {
+    bool used = false;
+    bool ready = false;
+    scheduler::LeaseId id = 0;
+    Status status;
+    std::vector<UnitIndex> units;
+  };
+
+  explicit Engine(const RuntimeOptions& options);
+
+  // Opening, in this order.
+  Status OpenCards();
+  Status PlanMemory();
+  Status CheckBudget(uint64_t host_tier, uint64_t staging);
+  Status AllocateCards();
+  Status OpenReads(const EngineHooks& hooks);
+  Status MakeStreams();
+  void FillInfo();
+  uint64_t AutoArenaBytes(uint32_t card, const arena::ArenaRequest& request) const;
+  uint64_t PlacesBytes() const;
+
+  // scheduler::Sink, under mutex_.
+  void Read(const scheduler::ReadAction& action) override BERTH_REQUIRES(mutex_);
+  void Copy(const scheduler::CopyAction& action) override BERTH_REQUIRES(mutex_);
+  void Publish(const scheduler::PublishAction& action) override BERTH_REQUIRES(mutex_);
+  void Compute(const scheduler::ComputeAction& action) override BERTH_REQUIRES(mutex_);
+  void TicketDone(scheduler::TicketId ticket, uint64_t cookie, const Status& status) override
+      BERTH_REQUIRES(mutex_);
+  void LeaseReady(scheduler::LeaseId lease, uint64_t cookie, const Status& status) override
+      BERTH_REQUIRES(mutex_);
+  // Completions, from their threads.
+  void ReadCompleted(const io::ReadResult& result) override;
+  void UnitProved(const ArrivedUnit& unit, const Status& status) override;
+  void CopyInReached(uint64_t token, const Status& status);
+  void CopyOutReached(uint64_t token, const Status& status);
+  void TableReached(uint64_t token, const Status& status);
+  void WaveReached(uint64_t token, const Status& status);
+  void ReduceReached(uint64_t token, const Status& status);
+
+  std::byte* Address(const scheduler::CardSlot& slot);
+  void EndStep(StepPlace* place, const Status& status) BERTH_REQUIRES(mutex_);
+  Status CheckStep(uint32_t max_rows, const Step& step) const;
+  StepPlace* Running(Ticket ticket) BERTH_REQUIRES(mutex_);
+
+  const RuntimeOptions options_;
+  ModelShape shape_;
+  RuntimeInfo info_;
+  std::unique_ptr<Catalog> catalog_;
+  scheduler::CoreOptions core_options_;
+  std::vector<arena::ArenaPlan> arena_plans_;
+  bool checksums_ = false;
+  std::vector<io::BufferRegion> registered_;  // with the cards
+
+  // Torn down from the bottom up: streams drain before the memory they use goes.
+  HostLayout host_;
+  std::vector<Card> cards_;
+  Port copy_in_port_{this, &Engine::CopyInReached};
+  Port copy_out_port_{this, &Engine::CopyOutReached};
+  Port table_port_{this, &Engine::TableReached};
+  Port wave_port_{this, &Engine::WaveReached};
+  Port reduce_port_{this, &Engine::ReduceReached};
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::unique_ptr<scheduler::Core> core_ BERTH_GUARDED_BY(mutex_);
+  std::vector<StepPlace> places_;  // states guarded by mutex_, buffers by their state
+  std::vector<bool> session_open_ BERTH_GUARDED_BY(mutex_);
+  std::vector<LeasePlace> leases_ BERTH_GUARDED_BY(mutex_);
+  std::vector<ReadRecord> reads_ BERTH_GUARDED_BY(mutex_);
+  std::vector<uint32_t> free_reads_ BERTH_GUARDED_BY(mutex_);
+  std::vector<uint8_t> extents_left_ BERTH_GUARDED_BY(mutex_);  // per dense host slot
+  uint32_t steps_under_way_ BERTH_GUARDED_BY(mutex_) = 0;
+  bool closed_ BERTH_GUARDED_BY(mutex_) = false;
+  ActivityClock clock_ BERTH_GUARDED_BY(mutex_);
+  MovedBytes moved_ BERTH_GUARDED_BY(mutex_);
+
+  std::unique_ptr<kernels::Stream> reduce_;
+  std::unique_ptr<ChecksumWorker> checksum_worker_;
+  std::unique_ptr<io::Storage> storage_;
+};
+
+}  // namespace berth
+
+#endif  // BERTH_RUNTIME_ENGINE_ENGINE_H_

@@ -1,0 +1,56 @@
+// Options of a Runtime: every knob, with its default, in one place. Validated once by
+// Runtime::Open, then frozen.
+#ifndef BERTH_OPTIONS_H_
+#define BERTH_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace berth {
+
+// One card.
+struct CardConfig {
+  std::string device = "host:0";  // "<backend>:<ordinal>"
+  uint64_t arena_bytes = 0;       // slots only; 0: what the card's memory and the model suggest
+  uint64_t memory_bytes = 0;      // budget of a host card; 0: half of the machine's free memory
+  double link_bytes_per_s = 0;    // imposed on a host card's copies; 0: none
+};
+
+// Which slots a unit may take within its size class.
+enum class SlotSharingChoice : uint8_t { kAuto, kShared, kPerLayer };
+
+struct RuntimeOptions {
+  std::string model;        // a GGUF, any of its shards, or a pack
+  std::string conventions;  // of an architecture that is not in the table; see docs/formats.md
+  std::vector<CardConfig> cards = {CardConfig()};
+
+  std::string policy = "lfu";  // of the arenas: "name" or "name:key=value,..."
+  SlotSharingChoice slots = SlotSharingChoice::kAuto;
+  uint32_t chunk = 8;        // missed units per wave
+  uint32_t ring_units = 0;   // units that run without a slot at once; 0: two waves
+  uint32_t sweep_rows = 64;  // a step of more rows is a prompt's sweep
+  double sweep_share = 0.5;  // of a pool that sweeps may take from decode
+
+  uint64_t host_tier_bytes = 0;  // 0: no host tier, units pass through staging only
+  bool host_exclusive = false;   // a unit in an arena is not kept in RAM as well
+  std::string host_policy = "lfu";
+  uint64_t staging_bytes = 0;  // pinned, for units on their way; 0: four waves, at least 64 MB
+
+  std::string io_engine = "auto";             // "auto", "uring", "pread", "buffered"
+  bool io_strict = false;                     // refuse instead of stepping down from that engine
+  uint64_t read_bytes_in_flight = 32u << 20;  // per drive
+  uint64_t prefetch_read_bytes_in_flight = 4u << 20;  // of those, at most for hints
+  bool verify_checksums = true;  // of every unit read, where the model has checksums
+
+  uint32_t max_rows = 1;       // rows of a step
+  uint32_t max_sessions = 1;   // open at once
+  uint32_t max_in_flight = 2;  // steps a session may have enqueued and not done
+  uint32_t threads = 0;        // for expert math on the host; 0: all of the machine
+  bool compute = true;         // false: move units, compute nothing (to measure the way in)
+  uint64_t seed = 1;
+};
+
+}  // namespace berth
+
+#endif  // BERTH_OPTIONS_H_

@@ -1,0 +1,55 @@
+// Runner: replays a routing trace on a model through a Runtime, a thin client of its public
+// headers, and reports what happened.
+#ifndef BERTH_RUNTIME_RUN_RUNNER_H_
+#define BERTH_RUNTIME_RUN_RUNNER_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "berth/runtime.h"
+#include "berth/status.h"
+#include "runtime/engine/engine.h"
+#include "runtime/run/pass_source.h"
+
+namespace berth {
+
+// Goes into the output hash: changes when the same inputs give other bits.
+inline constexpr uint32_t kArithmeticVersion = 1;  // F32 activations
+
+struct RunOptions {
+  RuntimeOptions runtime;  // max_rows and max_in_flight are set by the run
+  std::string trace;
+  PassOptions passes;
+  EngineHooks hooks;  // tests only
+  // Called after every pass with passes done and all.
+  std::function<void(uint64_t done, uint64_t passes)> progress;
+};
+
+struct RunReport {
+  ModelShape shape;
+  RuntimeInfo info;
+  Stats stats;
+  double open_s = 0;
+  double wall_s = 0;     // of the replay
+  double inputs_s = 0;   // making inputs and hashing outputs, nothing else under way
+  std::string bound_by;  // "storage", "link", "device" or "host"
+  // Absent where a step failed or nothing was computed.
+  std::optional<uint64_t> output_hash;
+  bool verified = false;  // every unit read was proved against a checksum
+  uint64_t failed_steps = 0;
+  Status first_failure;
+  uint64_t rss_bytes = 0;        // resident size at its peak
+  uint64_t rss_bound_bytes = 0;  // what it may be: all that was planned, and 64 MiB
+  uint64_t trace_window_bytes = 0;
+  uint64_t tokens = 0;  // rows of all passes
+};
+
+// An error means that the run did not take place or broke off; failed steps are in the report.
+Result<RunReport> RunTrace(const RunOptions& options);
+
+}  // namespace berth
+
+#endif  // BERTH_RUNTIME_RUN_RUNNER_H_

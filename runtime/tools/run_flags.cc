@@ -1,0 +1,277 @@
+#include "runtime/tools/run_flags.h"
+
+#include <array>
+#include <utility>
+
+#include "policies/policy.h"
+#include "runtime/base/format.h"
+#include "runtime/config/machine_profile.h"
+#include "runtime/config/toml_config.h"
+#include "runtime/tools/options.h"
+
+namespace berth::tools {
+namespace {
+
+// Every flag that a config file may set.
+constexpr std::array<ConfigKey, 30> kKeys = {{
+    {"model", ConfigType::kString},
+    {"trace", ConfigType::kString},
+    {"device", ConfigType::kString, true},
+    {"arena", ConfigType::kBytes, true},
+    {"memory", ConfigType::kBytes, true},
+    {"link-rate", ConfigType::kBytes, true},
+    {"ring", ConfigType::kInteger},
+    {"chunk", ConfigType::kInteger},
+    {"policy", ConfigType::kString},
+    {"slots", ConfigType::kString},
+    {"host-tier", ConfigType::kBytes},
+    {"host-tier-mode", ConfigType::kString},
+    {"host-policy", ConfigType::kString},
+    {"staging", ConfigType::kBytes},
+    {"streams", ConfigType::kInteger},
+    {"window", ConfigType::kInteger},
+    {"passes", ConfigType::kInteger},
+    {"placement", ConfigType::kString},
+    {"miss", ConfigType::kString},
+    {"profile", ConfigType::kString},
+    {"io", ConfigType::kString},
+    {"strict-io", ConfigType::kFlag},
+    {"read-in-flight", ConfigType::kBytes},
+    {"sweep-rows", ConfigType::kInteger},
+    {"sweep-share", ConfigType::kNumber},
+    {"threads", ConfigType::kInteger},
+    {"conventions", ConfigType::kString},
+    {"no-compute", ConfigType::kFlag},
+    {"no-checksums", ConfigType::kFlag},
+    {"seed", ConfigType::kInteger},
+}};
+
+std::string PolicyHelp() {
+  std::string text = "Who leaves the arena: NAME or NAME:key=value,...\n";
+  for (const policies::PolicyInfo& info : policies::Policies()) {
+    text += "  " + std::string(info.name) + ": " + std::string(info.summary) + "\n";
+  }
+  text.pop_back();
+  return text;
+}
+
+Status OneOf(const std::string& flag, const std::string& value,
+             std::initializer_list<std::string_view> names) {
+  std::string list;
+  for (std::string_view name : names) {
+    if (value == name) return Status();
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  }
+  return InvalidArgumentError(flag + " " + value + ": expected " + list +
+                              DidYouMean(value, {names.begin(), names.size()}));
+}
+
+Status Annotated(const std::string& flag, const Status& status) { return status.Annotate(flag); }
+
+// One value for every card, or one for each.
+Result<std::vector<uint64_t>> PerCard(const std::string& flag,
+                                      const std::vector<std::string>& values, size_t cards) {
+  if (values.size() > 1 && values.size() != cards) {
+    return InvalidArgumentError(flag + " is given " + std::to_string(values.size()) +
+                                " times for " + std::to_string(cards) +
+                                " cards: give it once, or once for each --device");
+  }
+  std::vector<uint64_t> bytes(cards, 0);
+  for (size_t c = 0; c < cards && !values.empty(); ++c) {
+    Result<uint64_t> parsed = ParseBytes(values[values.size() == 1 ? 0 : c]);
+    if (!parsed.ok()) return Annotated(flag, parsed.status());
+    bytes[c] = *parsed;
+  }
+  return bytes;
+}
+
+Status Bytes(const std::string& flag, const std::string& text, uint64_t* bytes) {
+  const Result<uint64_t> parsed = ParseBytes(text);
+  if (!parsed.ok()) return Annotated(flag, parsed.status());
+  *bytes = *parsed;
+  return Status();
+}
+
+}  // namespace
+
+void RunFlags::AddTo(CLI::App* app) {
+  app->add_option("MODEL", model_, "A GGUF, any of its shards, or a pack");
+  app->add_option("--trace", trace_, "Routing trace to replay (safetensors)");
+  app->add_option("--config", config_, "TOML file with flags; the command line overrides it");
+  app->add_option("--profile", profile_, "Machine profile (JSON): link rates, bytes in flight");
+  AddConventions(app, &conventions_);
+  AddJson(app, &json_);
+
+  const char* cards = "Cards";
+  app->add_option("--device", devices_, "A card, repeatable: host:0, host:1 (default host:0)")
+      ->group(cards);
+  app->add_option("--arena", arenas_,
+                  "Bytes of slots a card; once, or once for each card (default: what fits)")
+      ->group(cards);
+  app->add_option("--memory", memories_, "Memory budget of a host card")->group(cards);
+  app->add_option("--link-rate", links_, "Bytes a second to and from a host card")->group(cards);
+  app->add_option("--ring", runtime_.ring_units,
+                  "Units that may run without a slot (default: two waves)")
+      ->group(cards);
+  app->add_option("--chunk", runtime_.chunk, "Missed units a wave")
+      ->capture_default_str()
+      ->group(cards);
+  app->add_option("--placement", placement_, "Which card runs a unit: ep (by expert number)")
+      ->capture_default_str()
+      ->group(cards);
+  app->add_option("--miss", miss_, "What a miss does: stage (copy it to the card)")
+      ->capture_default_str()
+      ->group(cards);
+
+  const char* tiers = "Tiers";
+  app->add_option("--policy", runtime_.policy, PolicyHelp())->capture_default_str()->group(tiers);
+  app->add_option("--slots", slots_, "auto, shared, or per-layer quotas")
+      ->capture_default_str()
+      ->group(tiers);
+  app->add_option("--host-tier", host_tier_, "Bytes of RAM that keep units")
+      ->capture_default_str()
+      ->group(tiers);
+  app->add_option("--host-tier-mode", host_tier_mode_,
+                  "inclusive, or exclusive: a unit on a card is not kept in RAM too")
+      ->capture_default_str()
+      ->group(tiers);
+  app->add_option("--host-policy", runtime_.host_policy, "Who leaves the host tier")
+      ->capture_default_str()
+      ->group(tiers);
+  app->add_option("--staging", staging_, "Bytes for units on their way (default: four waves)")
+      ->group(tiers);
+  app->add_option("--sweep-rows", runtime_.sweep_rows, "Steps of more rows are a prompt's sweep")
+      ->capture_default_str()
+      ->group(tiers);
+  app->add_option("--sweep-share", runtime_.sweep_share,
+                  "Share of the slots that sweeps may take from decode")
+      ->capture_default_str()
+      ->group(tiers);
+
+  const char* reads = "Reads";
+  app->add_option("--io", runtime_.io_engine, "auto, uring, pread or buffered")
+      ->capture_default_str()
+      ->group(reads);
+  app->add_flag("--strict-io", runtime_.io_strict, "Refuse instead of stepping down")->group(reads);
+  app->add_option("--read-in-flight", read_in_flight_, "Bytes under way at once, per drive")
+      ->group(reads);
+  app->add_flag("--no-checksums", no_checksums_, "Do not prove units against checksums")
+      ->group(reads);
+
+  const char* replay = "Replay";
+  app->add_option("--streams", passes_.streams, "Requests that run side by side")
+      ->capture_default_str()
+      ->group(replay);
+  app->add_option("--window", passes_.window, "Rows of a request in one pass")
+      ->capture_default_str()
+      ->group(replay);
+  app->add_option("--passes", passes_.max_passes, "Stop after so many passes (0: all)")
+      ->capture_default_str()
+      ->group(replay);
+  app->add_flag("--no-compute", no_compute_, "Move units, compute nothing")->group(replay);
+  app->add_option("--threads", runtime_.threads, "Threads for expert math (0: all)")
+      ->capture_default_str()
+      ->group(replay);
+  app->add_option("--seed", runtime_.seed, "Of the inputs")->capture_default_str()->group(replay);
+
+  app->footer(
+      "Examples:\n"
+      "  berth run model.gguf --trace t.safetensors --arena 4GB\n"
+      "  berth run model.gguf --trace t.safetensors --device host:0 --device host:1 --arena 2GB "
+      "\\\n"
+      "      --link-rate 3GB --host-tier 8GB --host-tier-mode exclusive\n"
+      "  berth run model.gguf --trace t.safetensors --policy heat:pins=40% --json run.json");
+}
+
+Status RunFlags::ReadConfig(CLI::App* app) {
+  if (config_.empty()) return Status();
+  BERTH_ASSIGN_OR_RETURN(const std::vector<ConfigEntry> entries, ReadTomlConfig(config_, kKeys));
+  for (const ConfigEntry& entry : entries) {
+    if (entry.key == "model") {
+      if (model_.empty()) model_ = entry.values.front();
+      continue;
+    }
+    CLI::Option* option = app->get_option("--" + entry.key);
+    if (option->count() > 0) continue;
+    try {
+      for (const std::string& value : entry.values) option->add_result(value);
+      option->run_callback();
+    } catch (const CLI::Error& error) {
+      return InvalidArgumentError(config_ + ":" + std::to_string(entry.line) + ": " + error.what());
+    }
+  }
+  return Status();
+}
+
+Status RunFlags::Cards(RuntimeOptions* options) const {
+  std::vector<std::string> devices = devices_;
+  if (devices.empty()) devices = {"host:0"};
+  BERTH_ASSIGN_OR_RETURN(const std::vector<uint64_t> arenas,
+                         PerCard("--arena", arenas_, devices.size()));
+  BERTH_ASSIGN_OR_RETURN(const std::vector<uint64_t> memories,
+                         PerCard("--memory", memories_, devices.size()));
+  BERTH_ASSIGN_OR_RETURN(const std::vector<uint64_t> links,
+                         PerCard("--link-rate", links_, devices.size()));
+  options->cards.clear();
+  for (size_t c = 0; c < devices.size(); ++c) {
+    CardConfig card;
+    card.device = devices[c].find(':') == std::string::npos ? devices[c] + ":0" : devices[c];
+    card.arena_bytes = arenas[c];
+    card.memory_bytes = memories[c];
+    card.link_bytes_per_s = static_cast<double>(links[c]);
+    options->cards.push_back(std::move(card));
+  }
+  return Status();
+}
+
+Status RunFlags::ReadProfile(RunOptions* options) const {
+  if (profile_.empty()) return Status();
+  BERTH_ASSIGN_OR_RETURN(const MachineProfile profile, ReadMachineProfile(profile_));
+  if (profile.storage.bytes_in_flight > 0) {
+    options->runtime.read_bytes_in_flight = profile.storage.bytes_in_flight;
+  }
+  for (CardConfig& card : options->runtime.cards) {
+    for (const LinkProfile& link : profile.links) {
+      if (link.card == card.device && card.link_bytes_per_s == 0) {
+        card.link_bytes_per_s = link.bytes_per_s;
+      }
+    }
+  }
+  return Status();
+}
+
+Result<RunOptions> RunFlags::Options(CLI::App* app) {
+  BERTH_RETURN_IF_ERROR(ReadConfig(app));
+  if (model_.empty()) return InvalidArgumentError("MODEL is missing; see --help");
+  if (trace_.empty()) return InvalidArgumentError("--trace is missing; see --help");
+  BERTH_RETURN_IF_ERROR(OneOf("--host-tier-mode", host_tier_mode_, {"inclusive", "exclusive"}));
+  BERTH_RETURN_IF_ERROR(OneOf("--slots", slots_, {"auto", "shared", "per-layer"}));
+  BERTH_RETURN_IF_ERROR(OneOf("--placement", placement_, {"ep"}));
+  BERTH_RETURN_IF_ERROR(OneOf("--miss", miss_, {"stage"}));
+  RunOptions options;
+  options.runtime = runtime_;
+  options.runtime.model = model_;
+  options.runtime.conventions = conventions_;
+  options.runtime.compute = !no_compute_;
+  options.runtime.verify_checksums = !no_checksums_;
+  options.runtime.host_exclusive = host_tier_mode_ == "exclusive";
+  options.runtime.slots = slots_ == "auto"     ? SlotSharingChoice::kAuto
+                          : slots_ == "shared" ? SlotSharingChoice::kShared
+                                               : SlotSharingChoice::kPerLayer;
+  options.trace = trace_;
+  options.passes = passes_;
+  BERTH_RETURN_IF_ERROR(Cards(&options.runtime));
+  BERTH_RETURN_IF_ERROR(Bytes("--host-tier", host_tier_, &options.runtime.host_tier_bytes));
+  BERTH_RETURN_IF_ERROR(Bytes("--staging", staging_, &options.runtime.staging_bytes));
+  BERTH_RETURN_IF_ERROR(ReadProfile(&options));
+  if (!read_in_flight_.empty()) {
+    BERTH_RETURN_IF_ERROR(
+        Bytes("--read-in-flight", read_in_flight_, &options.runtime.read_bytes_in_flight));
+  }
+  if (options.runtime.host_exclusive && options.runtime.host_tier_bytes == 0) {
+    return InvalidArgumentError("--host-tier-mode exclusive without a host tier: give --host-tier");
+  }
+  return options;
+}
+
+}  // namespace berth::tools

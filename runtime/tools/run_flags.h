@@ -1,0 +1,52 @@
+// The flags of `berth run`, from the command line and from a config file.
+#ifndef BERTH_RUNTIME_TOOLS_RUN_FLAGS_H_
+#define BERTH_RUNTIME_TOOLS_RUN_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "berth/status.h"
+#include "runtime/run/runner.h"
+
+namespace berth::tools {
+
+class RunFlags {
+ public:
+  void AddTo(CLI::App* app);
+  // Fills in what the config file says and the command line does not, checks what only makes sense
+  // together, and gives the options of the run.
+  Result<RunOptions> Options(CLI::App* app);
+
+  const std::string& json() const { return json_; }
+
+ private:
+  Status ReadConfig(CLI::App* app);
+  Status ReadProfile(RunOptions* options) const;
+  Status Cards(RuntimeOptions* options) const;
+
+  std::string model_;
+  std::string trace_;
+  std::string config_;
+  std::string profile_;
+  std::string json_;
+  std::string conventions_;
+  std::vector<std::string> devices_;
+  std::vector<std::string> arenas_, memories_, links_;
+  std::string host_tier_ = "0";
+  std::string host_tier_mode_ = "inclusive";
+  std::string placement_ = "ep";
+  std::string miss_ = "stage";
+  std::string slots_ = "auto";
+  std::string staging_ = "0";
+  std::string read_in_flight_;
+  bool no_compute_ = false;
+  bool no_checksums_ = false;
+  RuntimeOptions runtime_;
+  PassOptions passes_;
+};
+
+}  // namespace berth::tools
+
+#endif  // BERTH_RUNTIME_TOOLS_RUN_FLAGS_H_

@@ -1,0 +1,242 @@
+#include "runtime/tools/run_report.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "runtime/base/format.h"
+#include "runtime/tools/table.h"
+
+namespace berth::tools {
+namespace {
+
+using nlohmann::json;
+
+double Rate(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string Percent(double share) { return absl::StrFormat("%.1f", 100 * share); }
+
+struct Sums {
+  uint64_t hits = 0, hits_late = 0, misses = 0, ring = 0, h2d = 0, d2h = 0;
+};
+
+Sums SumCards(const Counters& c) {
+  Sums s;
+  for (const CardCounters& card : c.cards) {
+    s.hits += card.hits;
+    s.hits_late += card.hits_late;
+    s.misses += card.misses;
+    s.ring += card.ring_units;
+    s.h2d += card.bytes_h2d_demand + card.bytes_h2d_prefetch;
+    s.d2h += card.bytes_d2h;
+  }
+  return s;
+}
+
+uint64_t StorageBytes(const Counters& c) {
+  return c.storage.bytes_demand + c.storage.bytes_prefetch;
+}
+
+uint32_t HostSlots(const RuntimeInfo& info) {
+  uint32_t slots = 0;
+  for (uint32_t s : info.host_class_slots) slots += s;
+  return slots;
+}
+
+// What the parts of the clock leave unexplained: steps were under way, but nothing computed, moved
+// or was read; and time of the caller that it did not account for itself.
+double Unexplained(const RunReport& r) {
+  return r.wall_s - r.stats.time.device_s - r.stats.time.link_s - r.stats.time.storage_s -
+         r.inputs_s;
+}
+
+void AddFacts(const RunReport& r, Facts* facts) {
+  const Counters& c = r.stats.counters;
+  facts->Add("replayed", FormatCount(r.tokens) + " tokens in " + FormatCount(c.passes) +
+                             " passes, " + FormatCount(c.steps) + " steps, " +
+                             FormatCount(c.distinct_units) + " units used");
+  facts->Add("reads", r.info.io_rung +
+                          (r.info.io_reason.empty() ? "" : " (" + r.info.io_reason + ")") +
+                          (r.verified ? ", every unit proved against its checksum" : ""));
+  const MemoryUse& m = r.info.memory;
+  facts->Add("memory",
+             "arena " + FormatBytes(m.arena_bytes) + ", ring " + FormatBytes(m.ring_bytes) +
+                 ", host tier " + FormatBytes(m.host_tier_bytes) + ", staging " +
+                 FormatBytes(m.staging_bytes) + ", workspace " + FormatBytes(m.workspace_bytes) +
+                 ", books " + FormatBytes(m.books_bytes) + ", catalog " +
+                 FormatBytes(m.catalog_bytes));
+  facts->Add("resident", FormatBytes(r.rss_bytes) + " at the peak, planned " +
+                             FormatBytes(r.rss_bound_bytes) + " at most");
+  for (const std::string& note : r.info.notes) facts->Add("note", note);
+}
+
+std::string TierTable(const RunReport& r) {
+  const Counters& c = r.stats.counters;
+  Table table({{"tier", Align::kLeft},
+               {"slots (units)"},
+               {"requests"},
+               {"hits"},
+               {"late"},
+               {"misses"},
+               {"hit rate (%)"},
+               {"evicted"},
+               {"ring"},
+               {"in"},
+               {"out"}});
+  for (size_t i = 0; i < c.cards.size(); ++i) {
+    const CardCounters& card = c.cards[i];
+    table.AddRow({r.info.cards[i].device, FormatCount(r.info.cards[i].arena_slots),
+                  FormatCount(card.requests), FormatCount(card.hits), FormatCount(card.hits_late),
+                  FormatCount(card.misses), Percent(Rate(card.hits, card.requests)),
+                  FormatCount(card.evicted), FormatCount(card.ring_units),
+                  FormatBytes(card.bytes_h2d_demand + card.bytes_h2d_prefetch),
+                  FormatBytes(card.bytes_d2h)});
+  }
+  const HostCounters& h = c.host;
+  table.AddRow({"host tier", FormatCount(HostSlots(r.info)), FormatCount(h.requests),
+                FormatCount(h.hits), FormatCount(h.hits_late), FormatCount(h.misses),
+                Percent(Rate(h.hits, h.requests)), FormatCount(h.evicted), "",
+                FormatBytes(StorageBytes(c)), FormatBytes(SumCards(c).h2d)});
+  const StorageCounters& s = c.storage;
+  table.AddRow({"storage", "", FormatCount(s.units_demand + s.units_prefetch), "", "", "", "", "",
+                "", "", FormatBytes(StorageBytes(c) + s.bytes_alignment)});
+  return table.ToString();
+}
+
+std::string TimeTable(const RunReport& r) {
+  Table table({{"time", Align::kLeft}, {"seconds"}, {"share (%)"}, {"rate"}});
+  const auto add = [&](const char* name, double seconds, const std::string& rate) {
+    table.AddRow({name, absl::StrFormat("%.3f", seconds), Percent(seconds / r.wall_s), rate});
+  };
+  const auto rate = [&](uint64_t bytes) {
+    return bytes == 0 ? std::string()
+                      : FormatBytes(static_cast<uint64_t>(static_cast<double>(bytes) / r.wall_s)) +
+                            "/s over all";
+  };
+  const Sums sums = SumCards(r.stats.counters);
+  add("device computes", r.stats.time.device_s, "");
+  add("link alone", r.stats.time.link_s, rate(sums.h2d + sums.d2h));
+  add("storage alone", r.stats.time.storage_s, rate(StorageBytes(r.stats.counters)));
+  add("inputs and hash", r.inputs_s, "");
+  add("unexplained", Unexplained(r), "");
+  add("wall", r.wall_s, absl::StrFormat("%.2f tokens/s", static_cast<double>(r.tokens) / r.wall_s));
+  return table.ToString();
+}
+
+std::string HashText(const RunReport& r) {
+  return r.output_hash ? absl::StrFormat("%016x", *r.output_hash) : "none";
+}
+
+json CardJson(const CardInfo& info, const CardCounters& c) {
+  return {{"device", info.device},
+          {"arena_slots", info.arena_slots},
+          {"arena_bytes", info.arena_bytes},
+          {"class_slots", info.class_slots},
+          {"ring_slots", info.ring_slots},
+          {"requests", c.requests},
+          {"hits", c.hits},
+          {"hits_late", c.hits_late},
+          {"misses", c.misses},
+          {"hit_rate", Rate(c.hits, c.requests)},
+          {"ring_units", c.ring_units},
+          {"inserted", c.inserted},
+          {"evicted", c.evicted},
+          {"waves", c.waves},
+          {"prefetch_admitted", c.prefetch_admitted},
+          {"prefetch_dropped", c.prefetch_dropped},
+          {"prefetch_resident", c.prefetch_resident},
+          {"bytes_h2d_demand", c.bytes_h2d_demand},
+          {"bytes_h2d_prefetch", c.bytes_h2d_prefetch},
+          {"bytes_d2h", c.bytes_d2h}};
+}
+
+json HostJson(const RuntimeInfo& info, const HostCounters& h) {
+  return {{"slots", HostSlots(info)},
+          {"requests", h.requests},
+          {"hits", h.hits},
+          {"hits_late", h.hits_late},
+          {"misses", h.misses},
+          {"hit_rate", Rate(h.hits, h.requests)},
+          {"staged", h.staged},
+          {"inserted", h.inserted},
+          {"evicted", h.evicted},
+          {"promoted", h.promoted},
+          {"copied_back", h.copied_back}};
+}
+
+json MemoryJson(const RunReport& r) {
+  const MemoryUse& m = r.info.memory;
+  return {{"arena_bytes", m.arena_bytes},         {"ring_bytes", m.ring_bytes},
+          {"host_tier_bytes", m.host_tier_bytes}, {"staging_bytes", m.staging_bytes},
+          {"workspace_bytes", m.workspace_bytes}, {"books_bytes", m.books_bytes},
+          {"catalog_bytes", m.catalog_bytes},     {"trace_window_bytes", r.trace_window_bytes},
+          {"rss_peak_bytes", r.rss_bytes},        {"rss_bound_bytes", r.rss_bound_bytes}};
+}
+
+}  // namespace
+
+std::string ReportTable(const RunReport& report) {
+  Facts facts;
+  AddFacts(report, &facts);
+  std::string text = facts.ToString() + "\n" + TierTable(report) + "\n" + TimeTable(report) + "\n";
+  Facts end;
+  end.Add("bound by", report.bound_by);
+  end.Add("output hash", HashText(report));
+  if (report.failed_steps > 0) {
+    end.Add("failed", FormatCount(report.failed_steps) + " of " +
+                          FormatCount(report.stats.counters.steps) + " steps");
+  }
+  return text + end.ToString();
+}
+
+json ReportJson(const RunReport& r) {
+  const Counters& c = r.stats.counters;
+  const Sums sums = SumCards(c);
+  json made = {{"hits", sums.hits},
+               {"hits_late", sums.hits_late},
+               {"misses", sums.misses},
+               {"hit_rate", Rate(sums.hits, sums.hits + sums.misses)},
+               {"distinct_units", c.distinct_units},
+               {"rows", c.rows},
+               {"steps", c.steps},
+               {"passes", c.passes},
+               {"tokens", r.tokens},
+               {"failed_steps", r.failed_steps},
+               {"bytes_storage", StorageBytes(c)},
+               {"bytes_storage_demand", c.storage.bytes_demand},
+               {"bytes_storage_prefetch", c.storage.bytes_prefetch},
+               {"bytes_alignment", c.storage.bytes_alignment},
+               {"bytes_retried", r.stats.moved.retried},
+               {"bytes_h2d", sums.h2d},
+               {"bytes_d2h", sums.d2h},
+               {"decisions", absl::StrFormat("%016x", c.decisions)},
+               {"chunk", r.info.chunk},
+               {"io", r.info.io_rung},
+               {"io_reason", r.info.io_reason},
+               {"notes", r.info.notes},
+               {"open_s", r.open_s},
+               {"wall_s", r.wall_s},
+               {"tokens_per_s", static_cast<double>(r.tokens) / r.wall_s},
+               {"bound_by", r.bound_by},
+               {"numerics", {{"arithmetic", "f32"}, {"version", kArithmeticVersion}}},
+               {"output_hash", nullptr},
+               {"verified", r.verified},
+               {"host_tier", HostJson(r.info, c.host)},
+               {"memory", MemoryJson(r)},
+               {"time",
+                {{"device_s", r.stats.time.device_s},
+                 {"link_s", r.stats.time.link_s},
+                 {"storage_s", r.stats.time.storage_s},
+                 {"inputs_s", r.inputs_s},
+                 {"unexplained_s", Unexplained(r)}}}};
+  if (r.output_hash) made["output_hash"] = HashText(r);
+  if (!r.first_failure.ok()) made["first_failure"] = std::string(r.first_failure.message());
+  for (size_t i = 0; i < c.cards.size(); ++i) {
+    made["cards"].push_back(CardJson(r.info.cards[i], c.cards[i]));
+  }
+  return made;
+}
+
+}  // namespace berth::tools
