@@ -11,17 +11,20 @@
 namespace berth::kernels::testing {
 namespace {
 
-std::vector<double> MatVec(const MatrixSpec& matrix, const std::byte* unit,
-                           const std::vector<double>& x) {
+std::vector<float> DecodeMatrix(const MatrixSpec& matrix, const std::byte* unit) {
+  if (matrix.rows == 0) return {};
   const Format& format = *FindFormat(matrix.type);
-  std::vector<float> row(matrix.cols);
-  std::vector<double> y(matrix.rows);
-  for (uint32_t r = 0; r < matrix.rows; ++r) {
-    format.decode(unit + matrix.offset + r * matrix.row_bytes, matrix.cols / format.block_elements,
-                  row.data());
-    double sum = 0;
-    for (uint32_t c = 0; c < matrix.cols; ++c) sum += static_cast<double>(row[c]) * x[c];
-    y[r] = sum;
+  std::vector<float> weights(uint64_t{matrix.rows} * matrix.cols);
+  format.decode(unit + matrix.offset, weights.size() / format.block_elements, weights.data());
+  return weights;
+}
+
+std::vector<double> MatVec(const std::vector<float>& weights, const std::vector<double>& x) {
+  std::vector<double> y(weights.size() / x.size());
+  const float* row = weights.data();
+  for (double& sum : y) {
+    for (size_t c = 0; c < x.size(); ++c) sum += static_cast<double>(row[c]) * x[c];
+    row += x.size();
   }
   return y;
 }
@@ -138,24 +141,29 @@ std::vector<float> RandomValues(uint64_t seed, size_t count) {
   return values;
 }
 
-std::vector<double> ReferenceExpert(const ExpertSpec& spec, const std::byte* unit, uint32_t expert,
-                                    std::span<const float> x, double weight) {
+DecodedUnit::DecodedUnit(const ExpertSpec& spec, const std::byte* unit)
+    : gate(DecodeMatrix(spec.gate, unit)),
+      up(DecodeMatrix(spec.up, unit)),
+      down(DecodeMatrix(spec.down, unit)) {}
+
+std::vector<double> ReferenceExpert(const ExpertSpec& spec, const DecodedUnit& unit,
+                                    uint32_t expert, std::span<const float> x, double weight) {
   std::vector<double> input(x.begin(), x.end());
   if (spec.conventions.weights_before) {
     for (double& value : input) value *= weight;
   }
-  std::vector<double> up = MatVec(spec.up, unit, input);
+  std::vector<double> up = MatVec(unit.up, input);
   ApplySiblings(spec.up_sibling, expert, up);
   std::vector<double> gate(up.size());
   if (spec.conventions.has_gate()) {
-    gate = MatVec(spec.gate, unit, input);
+    gate = MatVec(unit.gate, input);
     ApplySiblings(spec.gate_sibling, expert, gate);
   }
   std::vector<double> inner(up.size());
   for (size_t i = 0; i < up.size(); ++i) {
     inner[i] = ReferenceActivation(spec.conventions, gate[i], up[i]);
   }
-  std::vector<double> y = MatVec(spec.down, unit, inner);
+  std::vector<double> y = MatVec(unit.down, inner);
   ApplySiblings(spec.down_sibling, expert, y);
   return y;
 }

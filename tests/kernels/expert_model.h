@@ -50,10 +50,18 @@ struct Layer {
 // Values in [-1, 1), a function of seed and index.
 std::vector<float> RandomValues(uint64_t seed, size_t count);
 
-// One expert applied to one row in double precision, from the decoded weights. `weight` is the
-// router's, used where the conventions apply it before.
-std::vector<double> ReferenceExpert(const ExpertSpec& spec, const std::byte* unit, uint32_t expert,
-                                    std::span<const float> x, double weight);
+// A unit's weights, decoded once for many references.
+struct DecodedUnit {
+  DecodedUnit() = default;
+  DecodedUnit(const ExpertSpec& spec, const std::byte* unit);
+
+  std::vector<float> gate, up, down;
+};
+
+// One expert applied to one row in double precision. `weight` is the router's, used where the
+// conventions apply it before.
+std::vector<double> ReferenceExpert(const ExpertSpec& spec, const DecodedUnit& unit,
+                                    uint32_t expert, std::span<const float> x, double weight);
 
 // Units and pairs of a call, made from the ids of a step.
 struct Grouping {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,7 @@ Error Compare(const Layer& layer, const Step& step, const std::vector<float>& pa
   double largest = 0;
   double worst = 0;
   Error error;
+  std::map<uint32_t, testing::DecodedUnit> decoded;
   for (size_t pair = 0; pair < step.ids.size(); ++pair) {
     const float* got = partials.data() + pair * hidden;
     if (step.ids[pair] < 0) {
@@ -90,8 +92,11 @@ Error Compare(const Layer& layer, const Step& step, const std::vector<float>& pa
     }
     const auto expert = static_cast<uint32_t>(step.ids[pair]);
     const std::span<const float> x(step.x.data() + pair / step.top_k * hidden, hidden);
-    const std::vector<double> want = testing::ReferenceExpert(
-        layer.spec, layer.units[expert].data(), expert, x, step.weights[pair]);
+    if (!decoded.contains(expert)) {
+      decoded[expert] = testing::DecodedUnit(layer.spec, layer.units[expert].data());
+    }
+    const std::vector<double> want =
+        testing::ReferenceExpert(layer.spec, decoded[expert], expert, x, step.weights[pair]);
     for (uint32_t i = 0; i < hidden; ++i) {
       largest = std::max(largest, std::abs(want[i]));
       const double difference = std::abs(static_cast<double>(got[i]) - want[i]);

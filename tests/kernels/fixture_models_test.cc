@@ -1,0 +1,211 @@
+// The grouped expert call on layers of GGUF files that the format's reference writer made.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/expert/host_expert.h"
+#include "kernels/formats/format.h"
+#include "runtime/base/math.h"
+#include "tests/kernels/expert_model.h"
+#include "tests/kernels/gguf_fixture.h"
+#include "tests/kernels/safetensors_fixture.h"
+
+namespace berth::kernels {
+namespace {
+
+using berth::testing::GgufFixture;
+using berth::testing::GgufTensor;
+
+class FixtureModels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string(BERTH_SHARED_DATA).empty()) {
+      GTEST_SKIP() << "BERTH_SHARED_DATA is not set: the fixture models are not here";
+    }
+  }
+  void Load(const std::string& file) {
+    shards_.push_back(
+        std::make_unique<GgufFixture>(std::string(BERTH_SHARED_DATA) + "/fixtures/" + file));
+  }
+  // Null where no shard has it.
+  const GgufTensor* Find(const std::string& name) const {
+    for (const auto& shard : shards_) {
+      const auto found = shard->tensors().find(name);
+      if (found != shard->tensors().end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+  testing::Layer LoadLayer(uint32_t block, const ExpertConventions& conventions) const;
+
+  std::vector<std::unique_ptr<GgufFixture>> shards_;
+};
+
+// One tensor of all experts, and where its matrices lie in a unit.
+struct Part {
+  const GgufTensor* tensor;
+  uint64_t stride;  // bytes of one expert
+  uint64_t offset;
+};
+
+testing::Layer FixtureModels::LoadLayer(uint32_t block,
+                                        const ExpertConventions& conventions) const {
+  testing::Layer layer(testing::LayerOptions{.experts = 0, .hidden = 32, .ffn = 32});
+  ExpertSpec& spec = layer.spec;
+  spec.conventions = conventions;
+  spec.unit_bytes = 0;
+  const std::string prefix = "blk." + std::to_string(block) + ".ffn_";
+  std::vector<Part> parts;
+  const auto add = [&](const std::string& name) -> MatrixSpec {
+    const GgufTensor* tensor = Find(prefix + name + "_exps.weight");
+    if (tensor == nullptr) return {};
+    const auto cols = static_cast<uint32_t>(tensor->shape[0]);
+    const auto rows = static_cast<uint32_t>(tensor->shape[1]);
+    spec.experts = static_cast<uint32_t>(tensor->shape[2]);
+    MatrixSpec matrix{tensor->type, rows, cols, *RowBytes(*FindFormat(tensor->type), cols),
+                      AlignUp(spec.unit_bytes, kCardAlign)};
+    parts.push_back({tensor, matrix.row_bytes * rows, matrix.offset});
+    spec.unit_bytes = matrix.offset + matrix.row_bytes * rows;
+    return matrix;
+  };
+  const auto bias = [&](const std::string& name) -> std::vector<float> {
+    const GgufTensor* tensor = Find(prefix + name + "_exps.bias");
+    if (tensor == nullptr) return {};
+    std::vector<float> values(tensor->shape[0] * tensor->shape[1]);
+    std::memcpy(values.data(), tensor->data, values.size() * sizeof(float));
+    return values;
+  };
+  MatrixSpec fused = add("gate_up");
+  if (fused.rows > 0) {
+    fused.rows /= 2;
+    spec.gate = spec.up = fused;
+    MatrixSpec& second = conventions.gate_first ? spec.up : spec.gate;
+    second.offset += fused.rows * fused.row_bytes;
+  } else {
+    spec.gate = add("gate");
+    spec.up = add("up");
+  }
+  spec.down = add("down");
+  spec.hidden = spec.up.cols;
+  spec.ffn = spec.up.rows;
+  spec.gate_sibling.bias = bias("gate");
+  spec.up_sibling.bias = bias("up");
+  spec.down_sibling.bias = bias("down");
+  for (uint32_t expert = 0; expert < spec.experts; ++expert) {
+    std::vector<std::byte> unit(spec.unit_bytes);
+    for (const Part& part : parts) {
+      std::memcpy(unit.data() + part.offset, part.tensor->data + expert * part.stride, part.stride);
+    }
+    layer.units.push_back(std::move(unit));
+  }
+  return layer;
+}
+
+// All of a step in one call, partials poisoned before, then reduced.
+std::vector<float> RunStep(const testing::Layer& layer, const std::vector<float>& x,
+                           const std::vector<int32_t>& ids, const std::vector<float>& weights,
+                           uint32_t rows) {
+  const auto top_k = static_cast<uint32_t>(ids.size() / rows);
+  testing::TestPool pool(2);
+  HostExpertWorkspace workspace(&pool, layer.spec.hidden, layer.spec.ffn, rows * top_k);
+  const testing::Grouping grouping = testing::GroupBackwards(ids, layer);
+  std::vector<float> partials(ids.size() * layer.spec.hidden,
+                              std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> y(rows * layer.spec.hidden, std::numeric_limits<float>::quiet_NaN());
+  GroupedCall call;
+  call.spec = &layer.spec;
+  call.units = grouping.units.data();
+  call.unit_count = static_cast<uint32_t>(grouping.units.size());
+  call.pairs = grouping.pairs.data();
+  call.top_k = top_k;
+  call.x = x.data();
+  call.weights = weights.data();
+  call.partials = partials.data();
+  workspace.Run(call, grouping.addresses);
+  ReduceCall reduce;
+  reduce.rows = rows;
+  reduce.top_k = top_k;
+  reduce.hidden = layer.spec.hidden;
+  reduce.partials = partials.data();
+  reduce.weights = weights.data();
+  reduce.ids = ids.data();
+  reduce.y = y.data();
+  reduce.y_stride = layer.spec.hidden;
+  HostReduce(reduce);
+  return y;
+}
+
+void ExpectClose(const std::vector<float>& got, const std::vector<double>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  double largest = 0;
+  double worst = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(got[i]) - want[i]);
+    largest = std::max(largest, std::abs(want[i]));
+    worst = difference <= worst ? worst : difference;
+  }
+  EXPECT_GT(largest, 1e-6);
+  EXPECT_LT(worst, 1e-5 * largest);
+  EXPECT_GT(worst, 0);
+}
+
+std::vector<double> Reference(const testing::Layer& layer, const std::vector<float>& x,
+                              const std::vector<int32_t>& ids, const std::vector<float>& weights,
+                              uint32_t rows) {
+  const uint32_t hidden = layer.spec.hidden;
+  std::vector<double> y(rows * hidden);
+  for (size_t pair = 0; pair < ids.size(); ++pair) {
+    const size_t row = pair / (ids.size() / rows);
+    const std::vector<double> partial = testing::ReferenceExpert(
+        layer.spec, testing::DecodedUnit(layer.spec, layer.units[ids[pair]].data()), ids[pair],
+        std::span<const float>(x.data() + row * hidden, hidden), weights[pair]);
+    for (uint32_t i = 0; i < hidden; ++i) y[row * hidden + i] += weights[pair] * partial[i];
+  }
+  return y;
+}
+
+TEST_F(FixtureModels, QwenLikeEqualsThePublishedOutputs) {
+  Load("tiny-qwen-like-00002-of-00003.gguf");
+  Load("tiny-qwen-like-00003-of-00003.gguf");
+  const berth::testing::SafetensorsFixture ffn(std::string(BERTH_SHARED_DATA) +
+                                               "/fixtures/tiny-qwen-like.ffn.safetensors");
+  const auto x = ffn.Get<float>("x");
+  for (uint32_t block = 1; block <= 4; ++block) {
+    SCOPED_TRACE("block " + std::to_string(block));
+    const testing::Layer layer = LoadLayer(block, *ConventionsOf("qwen3moe"));
+    ASSERT_EQ(layer.spec.hidden, 256u);
+    const std::string name = "layer" + std::to_string(block);
+    const auto y = ffn.Get<float>(name + ".y");
+    ExpectClose(RunStep(layer, x, ffn.Get<int32_t>(name + ".expert_ids"),
+                        ffn.Get<float>(name + ".expert_weights"), 8),
+                std::vector<double>(y.begin(), y.end()));
+  }
+}
+
+TEST_F(FixtureModels, OthersEqualDoublePrecision) {
+  struct Model {
+    const char* file;
+    const char* architecture;
+  };
+  for (const Model& model :
+       {Model{"tiny-gptoss-like.gguf", "gpt-oss"}, Model{"tiny-fused-gate-up.gguf", "gemma4"}}) {
+    SCOPED_TRACE(model.file);
+    shards_.clear();
+    Load(model.file);
+    const testing::Layer layer = LoadLayer(0, *ConventionsOf(model.architecture));
+    ASSERT_GE(layer.spec.experts, 4u);
+    const auto x = testing::RandomValues(9, 3 * layer.spec.hidden);
+    const std::vector<int32_t> ids = {3, 0, 1, 2, 2, 3};
+    const std::vector<float> weights = {0.75f, 0.25f, 0.5f, 0.5f, 0.125f, 0.875f};
+    ExpectClose(RunStep(layer, x, ids, weights, 3), Reference(layer, x, ids, weights, 3));
+  }
+}
+
+}  // namespace
+}  // namespace berth::kernels
