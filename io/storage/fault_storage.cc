@@ -317,7 +317,8 @@ void FaultStorage::ReleaseHeld() {
 void FaultStorage::Deliver(uint32_t index) {
   Op& op = ops_[index];
   const uint32_t file = op.progress.request().file;
-  const std::string_view path = file < paths_.size() ? paths_[file] : "a file";
+  const std::string_view path =
+      file < paths_.size() ? std::string_view(paths_[file]) : "a file that is not open";
   ReadResult result =
       op.inner_status.ok() ? op.progress.Finish(path) : op.progress.Abandon(op.inner_status);
   result.retries += op.inner_retries;
