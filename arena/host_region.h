@@ -17,10 +17,10 @@
 namespace berth::arena {
 
 struct HostRegionOptions {
-  uint64_t bytes = 0;       // rounded up to 2 MiB; 0 is an InvalidArgument
-  int numa_node = -1;       // -1: no binding
-  bool lock = true;         // try mlock; a refusal is a note
-  std::string purpose;      // for messages: "host tier", "staging"
+  uint64_t bytes = 0;   // rounded up to 2 MiB; 0 is an InvalidArgument
+  int numa_node = -1;   // -1: no binding
+  bool lock = true;     // try mlock; a refusal is a note
+  std::string purpose;  // for messages: "host tier", "staging"
 };
 
 class HostRegion {

@@ -56,9 +56,9 @@ struct CoreOptions {
   uint32_t prefetch_staging_slots = 2;  // the same for hints
 
   uint64_t read_bytes_in_flight = 32u << 20;  // per drive
-  uint64_t prefetch_read_bytes_in_flight = 4u << 20;
+  uint64_t prefetch_read_bytes_in_flight = 2u << 20;
   uint64_t copy_bytes_in_flight = 32u << 20;  // per card
-  uint64_t prefetch_copy_bytes_in_flight = 4u << 20;
+  uint64_t prefetch_copy_bytes_in_flight = 2u << 20;
   uint32_t max_reads = 128;  // under way at once, per drive
   uint32_t max_copies = 64;  // per card
 

@@ -1,8 +1,8 @@
 // TransferQueue: transfers that could start, in two lanes, and how many bytes may be under way.
 //
-// Demand goes before prefetch; within a lane, first come, first served. Prefetch has a bound of its
-// own, below the whole, so that a demand transfer finds at most that much before it on the wire.
-// One queue per drive and one per card.
+// Demand goes before prefetch; within a lane, first come, first served. Prefetch starts only while
+// no demand is under way and has a bound of its own, so that a demand transfer finds at most that
+// much before it on the wire, and nothing beside it. One queue per drive and one per card.
 #ifndef BERTH_SCHEDULER_TRANSFER_QUEUE_H_
 #define BERTH_SCHEDULER_TRANSFER_QUEUE_H_
 
@@ -32,7 +32,8 @@ class TransferQueue {
     const uint64_t bytes = bytes_of(lane.first);
     // A piece larger than a bound goes alone.
     if (in_flight_ > 0 && in_flight_ + bytes > limit_) return kNone;
-    if (prefetch && prefetch_in_flight_ > 0 && prefetch_in_flight_ + bytes > prefetch_limit_) {
+    if (prefetch && in_flight_ > 0 &&
+        (in_flight_ > prefetch_in_flight_ || prefetch_in_flight_ + bytes > prefetch_limit_)) {
       return kNone;
     }
     return lane.first;

@@ -167,7 +167,10 @@ Status Engine::PlanMemory() {
   core_options_.host_exclusive = options_.host_exclusive;
   core_options_.host_policy = options_.host_policy;
   core_options_.read_bytes_in_flight = options_.read_bytes_in_flight;
-  core_options_.prefetch_read_bytes_in_flight = options_.prefetch_read_bytes_in_flight;
+  // A demand that finds one unit before it waits at most as long again as it takes alone.
+  core_options_.prefetch_read_bytes_in_flight =
+      options_.prefetch_read_bytes_in_flight > 0 ? options_.prefetch_read_bytes_in_flight : largest;
+  core_options_.prefetch_copy_bytes_in_flight = largest;
   core_options_.max_tickets = options_.max_sessions * options_.max_in_flight;
   core_options_.max_rows = options_.max_rows;
   core_options_.max_leases = kMaxLeases;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "io/file/output_file.h"
 #include "io/gguf/gguf_shards.h"
 #include "io/gguf/gguf_writer.h"
-#include "io/file/output_file.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/math.h"
 #include "runtime/catalog/catalog.h"

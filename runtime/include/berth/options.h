@@ -37,11 +37,11 @@ struct RuntimeOptions {
   std::string host_policy = "lfu";
   uint64_t staging_bytes = 0;  // pinned, for units on their way; 0: four waves, at least 64 MB
 
-  std::string io_engine = "auto";             // "auto", "uring", "pread", "buffered"
-  bool io_strict = false;                     // refuse instead of stepping down from that engine
-  uint64_t read_bytes_in_flight = 32u << 20;  // per drive
-  uint64_t prefetch_read_bytes_in_flight = 4u << 20;  // of those, at most for hints
-  bool verify_checksums = true;  // of every unit read, where the model has checksums
+  std::string io_engine = "auto";              // "auto", "uring", "pread", "buffered"
+  bool io_strict = false;                      // refuse instead of stepping down from that engine
+  uint64_t read_bytes_in_flight = 32u << 20;   // per drive
+  uint64_t prefetch_read_bytes_in_flight = 0;  // of hints; 0: one unit
+  bool verify_checksums = true;                // of every unit read, where the model has checksums
 
   uint32_t max_rows = 1;       // rows of a step
   uint32_t max_sessions = 1;   // open at once

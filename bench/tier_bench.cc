@@ -1,0 +1,278 @@
+// tier_bench: how fast units come from a file into an arena, against the same reads alone; and how
+// long a demanded unit takes with prefetch running. See --help.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/read_load.h"
+#include "berth/runtime.h"
+#include "runtime/base/math.h"
+#include "runtime/catalog/catalog.h"
+#include "runtime/pack/make_model.h"
+#include "runtime/run/inputs.h"
+
+namespace berth::bench {
+namespace {
+
+constexpr const char* kAbout =
+    "Two measurements on a model file, moving units and computing nothing.\n"
+    "1. rate: an arena of the least size and no host tier, so that every unit of every step is "
+    "read\n"
+    "   and copied; against random reads of such units into host memory at the same bytes in\n"
+    "   flight (what read_bench measures), in turns. GB/s of units (10^9 bytes), alignment left "
+    "out.\n"
+    "2. demand: steps of one missing unit, one after the other, alone and with hints that keep "
+    "the\n"
+    "   prefetch queue full, in turns. Milliseconds from Enqueue to the end of the step.";
+
+using Clock = std::chrono::steady_clock;
+double Since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Options {
+  std::string model;
+  double seconds = 2;
+  uint32_t rounds = 5;
+  uint64_t in_flight = RuntimeOptions().read_bytes_in_flight;
+  bool smoke = false;
+  std::string json;
+};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+// Bytes of an arena with `share` of every size class's units, at least the hard minimum.
+uint64_t ArenaBytes(const Catalog& catalog, double share) {
+  uint64_t bytes = 0;
+  for (const SizeClass& c : catalog.size_classes()) {
+    const uint64_t units = c.layers.size() * catalog.experts();
+    const uint64_t least = std::min<uint64_t>(3ull * catalog.top_k(), units);
+    bytes += AlignUp(c.card_bytes, kCardAlign) *
+             std::max(least, static_cast<uint64_t>(share * static_cast<double>(units)));
+  }
+  return bytes;
+}
+
+RuntimeOptions MovingRuntime(const Options& options, uint64_t arena_bytes, uint32_t steps) {
+  RuntimeOptions o;
+  o.model = options.model;
+  o.compute = false;
+  o.policy = "lru";
+  o.slots = SlotSharingChoice::kShared;
+  o.max_in_flight = steps;
+  o.read_bytes_in_flight = options.in_flight;
+  o.staging_bytes = std::max<uint64_t>(2 * options.in_flight, 128u << 20);
+  o.cards[0].arena_bytes = arena_bytes;
+  return o;
+}
+
+// Walks through all units of the model in a scattered order that comes back to a unit only after
+// all others, so that nothing is still there.
+class Walk {
+ public:
+  Walk(uint32_t layers, uint32_t experts) : layers_(layers), experts_(experts) {
+    for (uint32_t e = 0; e < experts; ++e) order_.push_back(static_cast<int32_t>(e));
+    for (uint32_t e = experts; e > 1; --e) std::swap(order_[e - 1], order_[ScatterBits(e) % e]);
+  }
+  // `count` experts of the next layer.
+  uint32_t Next(uint32_t count, std::vector<int32_t>* ids) {
+    const uint32_t layer = static_cast<uint32_t>(step_ % layers_);
+    const uint64_t first = step_ / layers_ * count;
+    for (uint32_t i = 0; i < count; ++i) (*ids)[i] = order_[(first + i) % experts_];
+    ++step_;
+    return layer;
+  }
+
+ private:
+  uint32_t layers_, experts_;
+  uint64_t step_ = 0;
+  std::vector<int32_t> order_;
+};
+
+Result<double> TierRate(const Options& options, const Catalog& catalog, std::string* rung) {
+  constexpr uint32_t kSteps = 8;
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> runtime,
+                         Runtime::Open(MovingRuntime(options, ArenaBytes(catalog, 0), kSteps)));
+  *rung = runtime->info().io_rung;
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, runtime->NewSession());
+  Walk walk(catalog.layers(), catalog.experts());
+  std::vector<int32_t> ids(catalog.top_k());
+  std::vector<Ticket> tickets;
+  const auto submit = [&]() -> Status {
+    Step step;
+    step.layer = walk.Next(catalog.top_k(), &ids);
+    step.rows = 1;
+    step.ids = ids.data();
+    BERTH_ASSIGN_OR_RETURN(const Ticket ticket, session->Enqueue(step));
+    tickets.push_back(ticket);
+    return Status();
+  };
+  for (uint32_t s = 0; s < kSteps; ++s) BERTH_RETURN_IF_ERROR(submit());
+  const Clock::time_point start = Clock::now();
+  const uint64_t before = runtime->stats().moved.h2d;
+  double seconds = 0;
+  size_t oldest = 0;
+  while ((seconds = Since(start)) < options.seconds) {
+    BERTH_RETURN_IF_ERROR(session->Wait(tickets[oldest++]));
+    BERTH_RETURN_IF_ERROR(submit());
+  }
+  const Stats stats = runtime->stats();
+  for (; oldest < tickets.size(); ++oldest) BERTH_RETURN_IF_ERROR(session->Wait(tickets[oldest]));
+  for (const CardCounters& card : stats.counters.cards) {
+    if (card.hits > 0) return InternalError("a unit was hit: the walk is too short for the arena");
+  }
+  return static_cast<double>(stats.moved.h2d - before) / seconds / 1e9;
+}
+
+UnitShape ShapeOf(const Catalog& catalog) {
+  UnitShape shape;
+  shape.aligned = false;
+  for (const Extent& e : catalog.extents(0)) shape.extents.push_back(e.bytes);
+  return shape;
+}
+
+Result<double> ReadRate(const Options& options, const Catalog& catalog) {
+  ReadLoad load;
+  load.path = catalog.files().back().path;
+  load.unit = ShapeOf(catalog);
+  load.depth =
+      static_cast<uint32_t>(std::max<uint64_t>(1, options.in_flight / load.unit.read_bytes_max()));
+  load.seconds = options.seconds;
+  BERTH_ASSIGN_OR_RETURN(const LoadResult result, RunReadLoad(load));
+  return result.useful_gb_per_s;
+}
+
+// Milliseconds of single missing units, with pauses; with `hints`, prefetch runs all the while.
+Result<std::vector<double>> DemandTimes(const Options& options, const Catalog& catalog,
+                                        bool hints) {
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> runtime,
+                         Runtime::Open(MovingRuntime(options, ArenaBytes(catalog, 0.5), 1)));
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, runtime->NewSession());
+  // Demand takes the first half of every layer's experts, hints the second, so that a demanded unit
+  // is never one that a hint brought.
+  const uint32_t half = catalog.experts() / 2;
+  Walk demand(catalog.layers(), half), ahead(catalog.layers(), half);
+  std::vector<int32_t> ids(catalog.top_k(), kNoExpert), hinted(32);
+  std::vector<double> times;
+  const Clock::time_point start = Clock::now();
+  for (uint64_t n = 0; Since(start) < options.seconds; ++n) {
+    if (hints && n % 8 == 0) {
+      const uint32_t layer = ahead.Next(32, &hinted);
+      for (int32_t& id : hinted) id += static_cast<int32_t>(half);
+      BERTH_RETURN_IF_ERROR(session->Hint(layer, hinted, 0));
+    }
+    Step step;
+    step.layer = demand.Next(1, &ids);
+    step.rows = 1;
+    step.ids = ids.data();
+    const uint64_t misses = runtime->stats().counters.cards[0].misses;
+    const Clock::time_point mark = Clock::now();
+    BERTH_ASSIGN_OR_RETURN(const Ticket ticket, session->Enqueue(step));
+    BERTH_RETURN_IF_ERROR(session->Wait(ticket));
+    const double took = 1e3 * Since(mark);
+    if (runtime->stats().counters.cards[0].misses > misses) times.push_back(took);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  if (hints && runtime->stats().counters.cards[0].prefetch_admitted == 0) {
+    return InternalError("no hint was admitted: the demand was measured alone");
+  }
+  return times;
+}
+
+Status Run(const Options& options) {
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Catalog> catalog, Catalog::Open(options.model));
+  std::vector<double> ratios, slowdowns;
+  nlohmann::json rounds = nlohmann::json::array();
+  std::string rung;
+  std::printf("%5s  %12s  %12s  %6s  %14s  %18s  %6s\n", "round", "reads (GB/s)", "arena (GB/s)",
+              "ratio", "demand p50(ms)", "with prefetch (ms)", "ratio");
+  for (uint32_t round = 0; round < options.rounds; ++round) {
+    BERTH_ASSIGN_OR_RETURN(const double reads, ReadRate(options, *catalog));
+    BERTH_ASSIGN_OR_RETURN(const double tier, TierRate(options, *catalog, &rung));
+    BERTH_ASSIGN_OR_RETURN(const std::vector<double> alone, DemandTimes(options, *catalog, false));
+    BERTH_ASSIGN_OR_RETURN(const std::vector<double> beside, DemandTimes(options, *catalog, true));
+    ratios.push_back(tier / reads);
+    slowdowns.push_back(Median(beside) / Median(alone));
+    std::printf("%5u  %12.2f  %12.2f  %6.3f  %14.2f  %18.2f  %6.2f\n", round, reads, tier,
+                ratios.back(), Median(alone), Median(beside), slowdowns.back());
+    std::fflush(stdout);
+    rounds.push_back({{"reads_gb_per_s", reads},
+                      {"arena_gb_per_s", tier},
+                      {"demand_p50_ms", Median(alone)},
+                      {"demand_with_prefetch_p50_ms", Median(beside)}});
+  }
+  std::printf("%s; median ratio of arena to reads %.3f, of demand with prefetch to alone %.2f\n",
+              rung.c_str(), Median(ratios), Median(slowdowns));
+  if (!options.json.empty()) {
+    std::ofstream(options.json) << nlohmann::json{{"rounds", rounds},
+                                                  {"arena_to_reads_median", Median(ratios)},
+                                                  {"demand_slowdown_median", Median(slowdowns)}}
+                                       .dump(2)
+                                << "\n";
+  }
+  return Status();
+}
+
+// A model of its own, gone afterwards.
+Result<std::string> MakeSmokeModel() {
+  models::MakeModelOptions model;
+  model.output = std::filesystem::temp_directory_path() /
+                 ("berth-tier-bench-" + std::to_string(::getpid()) + ".gguf");
+  model.layers = 2;
+  model.experts = 64;
+  model.top_k = 2;
+  model.hidden = 256;
+  model.ffn = 256;
+  model.replace = true;
+  BERTH_ASSIGN_OR_RETURN(const models::MakeModelReport report, models::MakeModel(model, nullptr));
+  return report.paths.front();
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app(kAbout, "tier_bench");
+  app.add_option("MODEL", options.model, "A GGUF of units of real size (berth make-model)");
+  app.add_option("--seconds", options.seconds, "Of each measurement")->capture_default_str();
+  app.add_option("--rounds", options.rounds)->capture_default_str();
+  app.add_option("--in-flight", options.in_flight, "Bytes of reads under way at once")
+      ->capture_default_str();
+  app.add_option("--json", options.json, "Write the rounds to this file");
+  app.add_flag("--smoke", options.smoke, "A small model and a moment of each, to see it work");
+  CLI11_PARSE(app, argc, argv);
+  if (!options.smoke && options.model.empty()) {
+    std::fprintf(stderr, "tier_bench: give a MODEL, or --smoke\n");
+    return 2;
+  }
+  if (options.smoke) {
+    options.seconds = 0.2;
+    options.rounds = 1;
+    Result<std::string> made = MakeSmokeModel();
+    if (!made.ok()) {
+      std::fprintf(stderr, "tier_bench: %s\n", std::string(made.status().message()).c_str());
+      return 1;
+    }
+    options.model = *made;
+  }
+  const Status status = Run(options);
+  if (options.smoke) std::filesystem::remove(options.model);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "tier_bench: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace berth::bench
+
+int main(int argc, char** argv) { return berth::bench::Main(argc, argv); }
