@@ -190,14 +190,15 @@ void CatalogBuilder::AddSizeClasses() {
 }
 
 Status CatalogBuilder::LoadChecksums() {
+  std::vector<catalog::UnitSums> sums;
   if (catalog_->is_pack_) {
     BERTH_ASSIGN_OR_RETURN(
-        catalog_->checksums_,
-        catalog::ReadPackChecksums(shards_, catalog_->layers(), catalog_->experts_));
-    return Status();
+        sums, catalog::ReadPackChecksums(shards_, catalog_->layers(), catalog_->experts_));
+  } else if (!options_.ignore_sidecar) {
+    BERTH_ASSIGN_OR_RETURN(sums, catalog::ReadSidecar(*catalog_));
   }
-  if (options_.ignore_sidecar) return Status();
-  BERTH_ASSIGN_OR_RETURN(catalog_->checksums_, catalog::ReadSidecar(*catalog_));
+  catalog_->checksums_.reserve(sums.size());
+  for (const catalog::UnitSums& unit : sums) catalog_->checksums_.push_back(unit.unit);
   return Status();
 }
 

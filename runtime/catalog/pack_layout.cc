@@ -110,23 +110,24 @@ Result<LayerPlan> PlanPackedLayer(const io::GgufShards& shards, const ModelMetad
   return plan;
 }
 
-Result<std::vector<uint64_t>> ReadPackChecksums(const io::GgufShards& shards, uint32_t layers,
+Result<std::vector<UnitSums>> ReadPackChecksums(const io::GgufShards& shards, uint32_t layers,
                                                 uint32_t experts) {
   for (const io::GgufFile& file : shards.files) {
     for (const io::GgufTensor& tensor : file.tensors) {
       if (tensor.name != kPackChecksumsName) continue;
       const uint64_t units = uint64_t{layers} * experts;
-      if (tensor.type != kGgmlTypeI64 || tensor.dims != 2 || tensor.ne[0] != experts ||
-          tensor.ne[1] != layers) {
+      if (tensor.type != kGgmlTypeI64 || tensor.dims != 3 || tensor.ne[0] != kSumsPerUnit ||
+          tensor.ne[1] != experts || tensor.ne[2] != layers) {
         return InvalidArgumentError(file.path + ": " + tensor.name + " has shape " +
-                                    tensor.Shape() + ": expected " + std::to_string(experts) +
-                                    " x " + std::to_string(layers) + " of type id 27");
+                                    tensor.Shape() + ": expected " + std::to_string(kSumsPerUnit) +
+                                    " x " + std::to_string(experts) + " x " +
+                                    std::to_string(layers) + " of type id 27");
       }
-      if (units * sizeof(uint64_t) > tensor.room_bytes) {
+      if (units * sizeof(UnitSums) > tensor.room_bytes) {
         return DataLossError(file.path + ": " + tensor.name + " is truncated");
       }
       BERTH_ASSIGN_OR_RETURN(auto source, io::FileSource::Open(file.path));
-      std::vector<uint64_t> checksums(units);
+      std::vector<UnitSums> checksums(units);
       BERTH_RETURN_IF_ERROR(
           source->ReadAt(tensor.offset, std::as_writable_bytes(std::span(checksums))));
       return checksums;

@@ -3,7 +3,7 @@
 //   berth.pack.version            u32      1
 //   berth.pack.blk.N.tensors      u32[]    role, type, rows, columns of each tensor of a unit
 //   blk.N.ffn_exps.pack           I8 {stride, experts}: unit e at e * stride, laid out as on a card
-//   berth.pack.checksums          I64 {experts, layers}: XXH3-64 of each unit's payload
+//   berth.pack.checksums          I64 {4, experts, layers}: UnitSums of each unit
 #ifndef BERTH_RUNTIME_CATALOG_PACK_LAYOUT_H_
 #define BERTH_RUNTIME_CATALOG_PACK_LAYOUT_H_
 
@@ -15,6 +15,7 @@
 #include "berth/status.h"
 #include "io/gguf/gguf_shards.h"
 #include "runtime/catalog/layer_plan.h"
+#include "runtime/catalog/unit_sums.h"
 
 namespace berth::catalog {
 
@@ -33,7 +34,7 @@ Result<bool> IsPack(const io::GgufShards& shards);
 Result<LayerPlan> PlanPackedLayer(const io::GgufShards& shards, const ModelMetadata& model,
                                   uint32_t block, const BlockTensors& tensors);
 // Reads the table of checksums, layer by layer.
-Result<std::vector<uint64_t>> ReadPackChecksums(const io::GgufShards& shards, uint32_t layers,
+Result<std::vector<UnitSums>> ReadPackChecksums(const io::GgufShards& shards, uint32_t layers,
                                                 uint32_t experts);
 
 }  // namespace berth::catalog

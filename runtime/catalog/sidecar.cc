@@ -46,14 +46,14 @@ std::string SidecarPath(const Catalog& catalog) {
   return catalog.files().front().path + ".berth-sums";
 }
 
-std::string EncodeSidecar(const Catalog& catalog, std::span<const uint64_t> checksums) {
+std::string EncodeSidecar(const Catalog& catalog, std::span<const UnitSums> checksums) {
   std::string text = Preamble(catalog);
   text.append(reinterpret_cast<const char*>(checksums.data()), checksums.size_bytes());
   Put(&text, Hash64(text.data(), text.size()));
   return text;
 }
 
-Result<std::vector<uint64_t>> DecodeSidecar(const Catalog& catalog, const std::string& path,
+Result<std::vector<UnitSums>> DecodeSidecar(const Catalog& catalog, const std::string& path,
                                             std::span<const std::byte> bytes) {
   const std::string advice = "; remove it, or write it again with berth verify --write --force";
   if (bytes.size() < kMagic.size() ||
@@ -67,7 +67,7 @@ Result<std::vector<uint64_t>> DecodeSidecar(const Catalog& catalog, const std::s
     return DataLossError(path + ": damaged: its own checksum does not fit" + advice);
   }
   const std::string expected = Preamble(catalog);
-  const size_t sums_bytes = size_t{catalog.units()} * sizeof(uint64_t);
+  const size_t sums_bytes = size_t{catalog.units()} * sizeof(UnitSums);
   if (body != expected.size() + sums_bytes ||
       std::memcmp(bytes.data(), expected.data(), expected.size()) != 0) {
     return FailedPreconditionError(path +
@@ -75,21 +75,21 @@ Result<std::vector<uint64_t>> DecodeSidecar(const Catalog& catalog, const std::s
                                    "(files, sizes or layout differ)" +
                                    advice);
   }
-  std::vector<uint64_t> checksums(catalog.units());
+  std::vector<UnitSums> checksums(catalog.units());
   std::memcpy(checksums.data(), bytes.data() + expected.size(), sums_bytes);
   return checksums;
 }
 
-Result<std::vector<uint64_t>> ReadSidecar(const Catalog& catalog) {
+Result<std::vector<UnitSums>> ReadSidecar(const Catalog& catalog) {
   const std::string path = SidecarPath(catalog);
   Result<std::unique_ptr<io::FileSource>> source = io::FileSource::Open(path);
   if (!source.ok()) {
-    if (source.status().code() == StatusCode::kNotFound) return std::vector<uint64_t>();
+    if (source.status().code() == StatusCode::kNotFound) return std::vector<UnitSums>();
     return source.status();
   }
   // One of this model has a known size: of anything longer the beginning is enough to refuse it.
   const uint64_t expected =
-      Preamble(catalog).size() + (uint64_t{catalog.units()} + 1) * sizeof(uint64_t);
+      Preamble(catalog).size() + uint64_t{catalog.units()} * sizeof(UnitSums) + sizeof(uint64_t);
   std::vector<std::byte> bytes(std::min((*source)->bytes(), expected + 1));
   BERTH_RETURN_IF_ERROR((*source)->ReadAt(0, bytes));
   return DecodeSidecar(catalog, path, bytes);

@@ -4,7 +4,7 @@
 //   char[8] "BERTHSUM"   u32 version (1)   u32 files   u32 layers   u32 experts
 //   u64[files] bytes of each file
 //   u64 XXH3-64 of the extents (file u64, offset u64, bytes u64 each; units in order)
-//   u64[layers * experts] XXH3-64 of each unit's payload
+//   UnitSums[layers * experts]
 //   u64 XXH3-64 of everything before
 #ifndef BERTH_RUNTIME_CATALOG_SIDECAR_H_
 #define BERTH_RUNTIME_CATALOG_SIDECAR_H_
@@ -16,18 +16,19 @@
 
 #include "berth/status.h"
 #include "runtime/catalog/catalog.h"
+#include "runtime/catalog/unit_sums.h"
 
 namespace berth::catalog {
 
 std::string SidecarPath(const Catalog& catalog);
 // The sidecar's bytes for this model.
-std::string EncodeSidecar(const Catalog& catalog, std::span<const uint64_t> checksums);
+std::string EncodeSidecar(const Catalog& catalog, std::span<const UnitSums> checksums);
 // The checksums in `bytes`. DataLoss if they are damaged, FailedPrecondition if they are of another
 // model or of another state of this one; both say what to do.
-Result<std::vector<uint64_t>> DecodeSidecar(const Catalog& catalog, const std::string& path,
+Result<std::vector<UnitSums>> DecodeSidecar(const Catalog& catalog, const std::string& path,
                                             std::span<const std::byte> bytes);
 // From the file beside the model; an empty list if there is none.
-Result<std::vector<uint64_t>> ReadSidecar(const Catalog& catalog);
+Result<std::vector<UnitSums>> ReadSidecar(const Catalog& catalog);
 
 }  // namespace berth::catalog
 

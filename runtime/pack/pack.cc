@@ -40,7 +40,7 @@ struct Chunk {
 
 // Keys of the old layout of the files, which the new file has its own of.
 bool OfTheOldLayout(std::string_view key) {
-  return key.starts_with("split.") || key == "general.alignment";
+  return key.starts_with("split.") || key.starts_with("berth.pack.") || key == "general.alignment";
 }
 
 bool IsExpertWeight(std::string_view name) {
@@ -74,11 +74,13 @@ class Packer {
   Status LayOut() {
     BERTH_RETURN_IF_ERROR(CarryMetadata());
     layout_.AddUint32(catalog::kPackVersionKey, catalog::kPackVersion);
-    for (uint32_t layer = 0; layer < catalog_.layers(); ++layer) AddLayer(layer);
-    const uint64_t table[] = {catalog_.experts(), catalog_.layers()};
+    for (uint32_t layer = 0; layer < catalog_.layers(); ++layer) {
+      BERTH_RETURN_IF_ERROR(AddLayer(layer));
+    }
+    const uint64_t table[] = {catalog::kSumsPerUnit, catalog_.experts(), catalog_.layers()};
     checksums_.resize(catalog_.units());
     checksums_index_ = layout_.AddTensor(catalog::kPackChecksumsName, catalog::kGgmlTypeI64, table,
-                                         checksums_.size() * sizeof(uint64_t));
+                                         checksums_.size() * sizeof(catalog::UnitSums));
     BERTH_RETURN_IF_ERROR(CarryTensors());
     BERTH_RETURN_IF_ERROR(layout_.Finish());
     report_.layers = catalog_.layers();
@@ -100,7 +102,7 @@ class Packer {
     return Status();
   }
 
-  void AddLayer(uint32_t layer) {
+  Status AddLayer(uint32_t layer) {
     const kernels::ExpertSpec& spec = catalog_.layer(layer).spec;
     const uint32_t block = catalog_.layer(layer).block;
     std::vector<uint32_t> figures;
@@ -113,6 +115,11 @@ class Packer {
                                      static_cast<uint32_t>(shape.type), rows, shape.cols});
       end = part.card_offset + part.bytes;
     }
+    if (end > catalog::kMaxUnitTensorBytes) {
+      return InvalidArgumentError("blk." + std::to_string(block) + " has units of " +
+                                  std::to_string(end) + " bytes: a pack's unit is one read of " +
+                                  "less than 1 GiB; use the model as it is");
+    }
     layout_.AddUint32Array(catalog::PackTensorsKey(block), figures);
     const uint64_t stride = AlignUp(end, kIoAlign);
     const uint64_t ne[] = {stride, catalog_.experts()};
@@ -121,6 +128,7 @@ class Packer {
     strides_.push_back(stride);
     const SizeClass& size = catalog_.size_classes()[catalog_.layer(layer).size_class];
     report_.unit_bytes += size.payload_bytes * catalog_.experts();
+    return Status();
   }
 
   Status CarryTensors() {
@@ -174,7 +182,8 @@ class Packer {
         std::memcpy(to + part.card_offset, from.data(), from.size());
         bytes += from.size();
       }
-      checksums_[unit] = Hash64(to, payload_end);
+      checksums_[unit] = batch.Sums(i, parts);
+      checksums_[unit].unit = Hash64(to, payload_end);  // the padding between tensors included
     }
     BERTH_RETURN_IF_ERROR(output_->WriteAt(
         layout_.tensor_offset(layer_tensors_[range.layer]) + stride * range.first, *packed));
@@ -210,7 +219,7 @@ class Packer {
   std::vector<CarriedTensor> carried_;
   std::vector<size_t> layer_tensors_;
   std::vector<uint64_t> strides_;
-  std::vector<uint64_t> checksums_;
+  std::vector<catalog::UnitSums> checksums_;
   size_t checksums_index_ = 0;
   PackReport report_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -17,6 +18,16 @@ struct Failure {
   uint64_t index BERTH_GUARDED_BY(mutex) = UINT64_MAX;
 };
 
+// An exception must not leave a thread. Jobs allocate, and nothing else of theirs throws.
+Status Guarded(const std::function<Status(uint64_t, uint32_t)>& job, uint64_t index,
+               uint32_t worker) {
+  try {
+    return job(index, worker);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhaustedError("out of memory: use fewer threads");
+  }
+}
+
 }  // namespace
 
 uint32_t DefaultThreads() { return std::clamp(std::thread::hardware_concurrency(), 1u, 4u); }
@@ -30,7 +41,7 @@ Status RunJobs(uint64_t jobs, uint32_t threads,
     while (!failed.load(std::memory_order_relaxed)) {
       const uint64_t index = next.fetch_add(1, std::memory_order_relaxed);
       if (index >= jobs) return;
-      Status status = job(index, worker);
+      Status status = Guarded(job, index, worker);
       if (status.ok()) continue;
       failed.store(true, std::memory_order_relaxed);
       MutexLock lock(&failure.mutex);

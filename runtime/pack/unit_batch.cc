@@ -87,4 +87,13 @@ uint64_t UnitBatch::Checksum(uint32_t index) const {
   return hash.Digest();
 }
 
+catalog::UnitSums UnitBatch::Sums(uint32_t index, std::span<const UnitPart> parts) const {
+  catalog::UnitSums sums{Checksum(index)};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::span<const std::byte> bytes = part(index, parts[i]);
+    sums.tensors[i] = Hash64(bytes.data(), bytes.size());
+  }
+  return sums;
+}
+
 }  // namespace berth::models

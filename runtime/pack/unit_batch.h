@@ -14,6 +14,7 @@
 #include "berth/status.h"
 #include "io/file/byte_source.h"
 #include "runtime/catalog/catalog.h"
+#include "runtime/catalog/unit_sums.h"
 
 namespace berth::models {
 
@@ -60,6 +61,8 @@ class UnitBatch {
   }
   // XXH3-64 of the payload, as Catalog::checksum has it.
   uint64_t Checksum(uint32_t index) const;
+  // The same and those of the unit's parts. `parts` are of the batch's layer.
+  catalog::UnitSums Sums(uint32_t index, std::span<const UnitPart> parts) const;
 
  private:
   const Catalog* catalog_ = nullptr;

@@ -6,8 +6,10 @@
 #include <optional>
 
 #include "io/file/output_file.h"
+#include "io/gguf/gguf_shards.h"
 #include "runtime/base/mutex.h"
 #include "runtime/catalog/catalog.h"
+#include "runtime/catalog/pack_layout.h"
 #include "runtime/catalog/sidecar.h"
 #include "runtime/pack/unit_batch.h"
 
@@ -51,15 +53,18 @@ std::string Place(const Catalog& catalog, const Extent& extent, uint64_t at) {
 
 class Verifier {
  public:
-  Verifier(const UnitFiles& model, const UnitFiles* source) : model_(model), source_(source) {}
+  // `source` may be null. `expected`: a sum for each unit, or none.
+  Verifier(const UnitFiles& model, const UnitFiles* source,
+           std::span<const catalog::UnitSums> expected)
+      : model_(model), source_(source), expected_(expected) {}
 
   Status Run(uint32_t asked_threads, Progress* progress) {
     const uint32_t threads = std::max(1u, asked_threads);
     const Catalog& catalog = model_.catalog();
     report_.units = catalog.units();
-    report_.checksums = catalog.has_checksums();
+    report_.checksums = !expected_.empty();
     report_.compared = source_ != nullptr;
-    checksums_.resize(catalog.units());
+    sums_.resize(catalog.units());
     const std::vector<BatchRange> batches = BatchesOf(catalog);
     for (const BatchRange& range : batches) report_.bytes += PayloadBytes(range);
     if (progress != nullptr) progress->Begin("verifying", report_.bytes);
@@ -77,7 +82,8 @@ class Verifier {
     return Status();
   }
 
-  std::span<const uint64_t> checksums() const { return checksums_; }
+  // Of all units, once Run is done.
+  std::span<const catalog::UnitSums> sums() const { return sums_; }
 
   VerifyReport TakeReport() {
     MutexLock lock(&mutex_);
@@ -99,11 +105,12 @@ class Verifier {
                  const UnitBatch& theirs) {
     const Catalog& catalog = model_.catalog();
     const UnitIndex unit = catalog.unit({range.layer, range.first + index});
-    checksums_[unit] = mine.Checksum(index);
+    const std::vector<UnitPart> parts = PartsOf(catalog, range.layer);
+    sums_[unit] = mine.Sums(index, parts);
     std::optional<std::string> finding;
     if (source_ != nullptr) finding = Compare(range, index, mine, theirs);
-    if (!finding && catalog.has_checksums() && checksums_[unit] != catalog.checksum(unit)) {
-      finding = ChecksumFinding(range.layer, unit);
+    if (!finding && !expected_.empty() && sums_[unit].unit != expected_[unit].unit) {
+      finding = ChecksumFinding(parts, unit);
     }
     if (finding) Add(unit, catalog.Describe(unit) + ": " + *finding);
   }
@@ -130,17 +137,19 @@ class Verifier {
     return std::nullopt;
   }
 
-  // A unit has one checksum for all its tensors: say where each of them lies.
-  std::string ChecksumFinding(uint32_t layer, UnitIndex unit) const {
+  // Which tensors have another sum than is stored; the unit as a whole if all of them fit.
+  std::string ChecksumFinding(std::span<const UnitPart> parts, UnitIndex unit) const {
     const Catalog& catalog = model_.catalog();
-    std::string text = "its checksum does not fit:";
-    for (const UnitPart& part : PartsOf(catalog, layer)) {
-      const Extent& extent = catalog.extents(unit)[part.extent];
-      text += (text.back() == ':' ? " " : ", ") + std::string(TensorRoleName(part.role)) +
-              " lies at " + Place(catalog, extent, part.offset) + " (" +
-              std::to_string(part.bytes) + " bytes)";
+    std::string text;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (sums_[unit].tensors[i] == expected_[unit].tensors[i]) continue;
+      text += (text.empty() ? "" : ", ") + std::string(TensorRoleName(parts[i].role)) + " at " +
+              Place(catalog, catalog.extents(unit)[parts[i].extent], parts[i].offset) + " (" +
+              std::to_string(parts[i].bytes) + " bytes) does not fit its checksum";
     }
-    return text;
+    if (!text.empty()) return text;
+    return "its tensors fit, the unit at " + Place(catalog, catalog.extents(unit)[0], 0) +
+           " does not fit its checksum: the padding or the stored checksum changed";
   }
 
   void CompareSiblings() {
@@ -167,12 +176,21 @@ class Verifier {
 
   const UnitFiles& model_;
   const UnitFiles* source_;
-  std::vector<uint64_t> checksums_;  // each written by the one job that has the unit
+  std::span<const catalog::UnitSums> expected_;
+  std::vector<catalog::UnitSums> sums_;  // each written by the one job that has the unit
   VerifyReport report_;
   Mutex mutex_;
   std::multimap<UnitIndex, std::string> findings_ BERTH_GUARDED_BY(mutex_);
   uint64_t bad_units_ BERTH_GUARDED_BY(mutex_) = 0;
 };
+
+// The catalog keeps the units' sums alone: read the tensors' too.
+Result<std::vector<catalog::UnitSums>> StoredSums(const Catalog& catalog) {
+  if (!catalog.is_pack()) return catalog::ReadSidecar(catalog);
+  BERTH_ASSIGN_OR_RETURN(const io::GgufShards shards,
+                         io::ReadGgufShards(catalog.files().front().path));
+  return catalog::ReadPackChecksums(shards, catalog.layers(), catalog.experts());
+}
 
 Result<VerifyReport> WriteSidecar(const VerifyOptions& options, const Catalog& catalog,
                                   Progress* progress) {
@@ -184,9 +202,9 @@ Result<VerifyReport> WriteSidecar(const VerifyOptions& options, const Catalog& c
   BERTH_ASSIGN_OR_RETURN(auto output,
                          io::OutputFile::Create(path, 0, {.replace = options.replace}));
   BERTH_ASSIGN_OR_RETURN(const UnitFiles files, UnitFiles::Open(catalog));
-  Verifier verifier(files, nullptr);
+  Verifier verifier(files, nullptr, {});
   BERTH_RETURN_IF_ERROR(verifier.Run(options.threads, progress));
-  const std::string bytes = catalog::EncodeSidecar(catalog, verifier.checksums());
+  const std::string bytes = catalog::EncodeSidecar(catalog, verifier.sums());
   BERTH_RETURN_IF_ERROR(output->WriteAt(0, std::as_bytes(std::span(bytes))));
   BERTH_RETURN_IF_ERROR(output->Commit());
   VerifyReport report = verifier.TakeReport();
@@ -207,15 +225,19 @@ Result<VerifyReport> VerifyModel(const VerifyOptions& options, Progress* progres
                                    "compare it with another file by --source");
   }
   BERTH_ASSIGN_OR_RETURN(const UnitFiles files, UnitFiles::Open(*catalog));
+  std::vector<catalog::UnitSums> expected;
+  if (catalog->has_checksums()) {
+    BERTH_ASSIGN_OR_RETURN(expected, StoredSums(*catalog));
+  }
   if (options.source.empty()) {
-    Verifier verifier(files, nullptr);
+    Verifier verifier(files, nullptr, expected);
     BERTH_RETURN_IF_ERROR(verifier.Run(options.threads, progress));
     return verifier.TakeReport();
   }
   BERTH_ASSIGN_OR_RETURN(const auto source, Catalog::Open(options.source, catalog_options));
   BERTH_RETURN_IF_ERROR(CheckSameGeometry(*catalog, *source));
   BERTH_ASSIGN_OR_RETURN(const UnitFiles source_files, UnitFiles::Open(*source));
-  Verifier verifier(files, &source_files);
+  Verifier verifier(files, &source_files, expected);
   BERTH_RETURN_IF_ERROR(verifier.Run(options.threads, progress));
   return verifier.TakeReport();
 }

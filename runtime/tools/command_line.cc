@@ -15,8 +15,9 @@ namespace {
 constexpr char kVersion[] = BERTH_VERSION;
 
 void PrintError(const std::string& command, std::string message) {
-  // One line, whatever an error quotes.
-  std::replace(message.begin(), message.end(), '\n', ' ');
+  // One line, whatever an error quotes from a file.
+  std::replace_if(
+      message.begin(), message.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   const std::string prefix = command.empty() ? "berth: " : "berth: " + command + ": ";
   std::fprintf(stderr, "%s%s\n", prefix.c_str(), message.c_str());
 }

@@ -199,13 +199,21 @@ std::string SizeTable(const Catalog& catalog) {
   return table.ToString();
 }
 
+// Text from a file, without what would move a terminal's cursor.
+std::string Printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
+
 void PrintModel(const Catalog& catalog) {
   const kernels::ExpertSpec& spec = catalog.layer(0).spec;
   uint64_t file_bytes = 0;
   for (const ModelFile& file : catalog.files()) file_bytes += file.bytes;
   Facts facts;
   const std::string name = catalog.model_name().empty() ? "" : ", " + catalog.model_name();
-  facts.Add("model", catalog.architecture() + name + (catalog.is_pack() ? " (a pack)" : ""));
+  facts.Add("model",
+            Printable(catalog.architecture() + name) + (catalog.is_pack() ? " (a pack)" : ""));
   facts.Add("files", std::to_string(catalog.files().size()) + ", " + FormatBytes(file_bytes));
   facts.Add("layers", std::to_string(catalog.layers()) + " of experts, " +
                           std::to_string(catalog.dense_layers()) + " dense");

@@ -382,7 +382,7 @@ TEST(Sidecar, ForeignDamagedAndStaleOnesAreRefused) {
   const std::string path = Write(dir, Recipe());
   const auto catalog = Catalog::Open(path);
   ASSERT_TRUE(catalog.ok());
-  const std::vector<uint64_t> sums = {1, 2, 3, 4};
+  const std::vector<catalog::UnitSums> sums = {{1}, {2}, {3}, {4}};
   const std::string good = catalog::EncodeSidecar(**catalog, sums);
   const std::string sidecar = catalog::SidecarPath(**catalog);
   WriteFile(sidecar, good);

@@ -264,7 +264,10 @@ TEST_P(PackTest, AFlippedByteInAnyTensorIsNamed) {
       const VerifyReport compared = Verify({.model = path, .source = model});
       FlipByte(path, offset);
       ASSERT_EQ(sums.bad_units, 1u);
-      EXPECT_TRUE(sums.findings[0].starts_with((*pack)->Describe(unit))) << sums.findings[0];
+      const std::string tensor = (*pack)->Describe(unit) + ": " +
+                                 std::string(TensorRoleName(part.role)) + " at " + path + " byte " +
+                                 std::to_string(offset - at);
+      EXPECT_TRUE(sums.findings[0].starts_with(tensor)) << sums.findings[0];
       ASSERT_EQ(compared.bad_units, 1u);
       const std::string expected = (*pack)->Describe(unit) + ": " +
                                    std::string(TensorRoleName(part.role)) + " differs at " + path +
@@ -290,8 +293,10 @@ TEST(Sidecar, FindsAFlippedByteOfAPlainModel) {
     const VerifyReport report = Verify({.model = path});
     EXPECT_EQ(report.bad_units, 1u);
     EXPECT_NE(report.findings[0].find("blk.1 expert 1 (unit 5)"), std::string::npos);
-    EXPECT_NE(report.findings[0].find(path + " byte " + std::to_string(extent.offset)),
-              std::string::npos);
+    EXPECT_NE(report.findings[0].find(std::string(TensorRoleName(extent.role)) + " at " + path +
+                                      " byte " + std::to_string(extent.offset)),
+              std::string::npos)
+        << report.findings[0];
     // Packing it would carry the fault over.
     EXPECT_EQ(PackModel({.model = path, .output = dir.File("p.gguf")}, nullptr).status().code(),
               StatusCode::kDataLoss);

@@ -1,5 +1,5 @@
 // A file that appears whole or not at all.
-#include "io/gguf/output_file.h"
+#include "io/file/output_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
