@@ -68,7 +68,7 @@ CoreOptions Machine(const char* policy, bool host_tier) {
 }
 
 // `pool`: of the experts of each layer, this many are ever routed to. Half the units have slots:
-// 200 of 512 are hits once warm, 512 in a cycle are misses to a recency order.
+// 200 are hits once warm, 320 in a cycle are misses to a recency order.
 std::vector<int32_t> Script(uint32_t pool, bool cycle) {
   std::mt19937_64 rng(1);
   std::vector<int32_t> ids;
@@ -116,8 +116,8 @@ void RunSteps(benchmark::State& state, const char* policy, uint32_t pool, bool c
 }
 
 BENCHMARK_CAPTURE(RunSteps, hits_lru, "lru", 200, false, false);
-BENCHMARK_CAPTURE(RunSteps, misses_lru, "lru", 512, true, false);
-BENCHMARK_CAPTURE(RunSteps, misses_lru_host_tier, "lru", 512, true, true);
+BENCHMARK_CAPTURE(RunSteps, misses_lru, "lru", 320, true, false);
+BENCHMARK_CAPTURE(RunSteps, misses_lru_host_tier, "lru", 320, true, true);
 BENCHMARK_CAPTURE(RunSteps, mixed_lru, "lru", 512, false, false);
 BENCHMARK_CAPTURE(RunSteps, mixed_lfu, "lfu", 512, false, false);
 BENCHMARK_CAPTURE(RunSteps, mixed_heat, "heat", 512, false, false);
