@@ -290,4 +290,27 @@ void Core::Promote(OpRef ref) {
   }
 }
 
+void Core::Close() {
+  closing_ = true;
+  for (TransferQueue& queue : reads_) {
+    while (queue.first() != kNone) {
+      const uint32_t index = queue.first();
+      queue.Remove(&graph_, index);
+      Op& op = graph_.op(index);
+      const uint32_t unit_extents = geometry_.extents(op.unit);
+      op.extents_left -= unit_extents - op.extents_emitted;
+      op.extents_emitted = unit_extents;
+      op.status = CancelledError("closed before the read began");
+      if (op.extents_left == 0) Complete(index, Status(op.status));
+    }
+  }
+  for (Card& card : cards_) {
+    while (card.copies->first() != kNone) {
+      const uint32_t index = card.copies->first();
+      card.copies->Remove(&graph_, index);
+      Complete(index, CancelledError("closed before the copy began"));
+    }
+  }
+}
+
 }  // namespace berth::scheduler

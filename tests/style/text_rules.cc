@@ -12,9 +12,6 @@ namespace {
 constexpr size_t kMaxColumns = 100;
 constexpr size_t kMaxLines = 600;
 
-// Tables of data, which no reader reads from top to bottom.
-constexpr std::array<std::string_view, 1> kLongFiles = {"kernels/formats/codebooks.cc"};
-
 // Written in two pieces, so that this file keeps its own rule.
 constexpr std::array<std::string_view, 3> kLeftOver = {
     "TO"
@@ -97,9 +94,7 @@ void CheckText(const SourceFile& file, std::vector<Finding>* findings) {
   if (!file.ends_with_newline) {
     findings->push_back({file.path, file.lines.size(), "newline", "no newline at the end"});
   }
-  const bool exempt =
-      std::find(kLongFiles.begin(), kLongFiles.end(), file.path) != kLongFiles.end();
-  if (file.IsCode() && !exempt && file.lines.size() > kMaxLines) {
+  if (file.IsCode() && file.lines.size() > kMaxLines) {
     findings->push_back({file.path, 0, "file-length",
                          std::to_string(file.lines.size()) + " lines; split it, one idea a file"});
   }

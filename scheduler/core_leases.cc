@@ -1,0 +1,144 @@
+// Core: hints and leases, which load units outside a step.
+#include <algorithm>
+#include <string>
+
+#include "runtime/base/check.h"
+#include "scheduler/core.h"
+
+namespace berth::scheduler {
+
+Status Core::SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) {
+  if (closing_) return FailedPreconditionError("the runtime is closed");
+  if (layer >= geometry_.layers) {
+    return OutOfRangeError("hint for layer " + std::to_string(layer) + " of " +
+                           std::to_string(geometry_.layers));
+  }
+  for (int32_t id : experts) {
+    if (id != kNoExpert && (id < 0 || static_cast<uint32_t>(id) >= geometry_.experts)) {
+      return OutOfRangeError("hint for expert " + std::to_string(id) + " of " +
+                             std::to_string(geometry_.experts));
+    }
+  }
+  BeginStep(layer, std::max(pass, pass_), /*sweep=*/false);
+  for (int32_t id : experts) {
+    if (id != kNoExpert) stamps_[layer * geometry_.experts + id] = stamp_;
+  }
+  for (int32_t id : experts) {
+    if (id == kNoExpert) continue;
+    const UnitIndex unit = layer * geometry_.experts + id;
+    const uint32_t card = CardOf(unit);
+    CardCounters& count = counters_.cards[card];
+    if (cards_[card].arena->Find(unit) != kNone) {
+      ++count.prefetch_resident;
+    } else if (prefetch_left_ == 0 || TakeAndLoad(unit, card, Why::kHint).slot == kNoSlot) {
+      ++count.prefetch_dropped;
+    } else {
+      --prefetch_left_;
+      ++count.prefetch_admitted;
+    }
+  }
+  return Status();
+}
+
+Status Core::CheckLease(std::span<const UnitIndex> units) {
+  if (closing_) return FailedPreconditionError("the runtime is closed");
+  if (units.empty() || units.size() > options_.max_lease_units) {
+    return InvalidArgumentError("a lease holds 1 to " + std::to_string(options_.max_lease_units) +
+                                " units, asked for " + std::to_string(units.size()));
+  }
+  if (free_leases_.empty()) {
+    return ResourceExhaustedError("max_leases = " + std::to_string(options_.max_leases) +
+                                  " leases are held: release one");
+  }
+  ++stamp_;
+  for (UnitIndex unit : units) {
+    if (unit >= geometry_.units()) {
+      return OutOfRangeError("lease of unit " + std::to_string(unit) + " of " +
+                             std::to_string(geometry_.units()));
+    }
+    if (stamps_[unit] == stamp_) {
+      return InvalidArgumentError("a lease names unit " + std::to_string(unit) + " twice");
+    }
+    stamps_[unit] = stamp_;
+  }
+  return Status();
+}
+
+Result<LeaseId> Core::SubmitLease(std::span<const UnitIndex> units, uint64_t cookie) {
+  BERTH_RETURN_IF_ERROR(CheckLease(units));
+  const uint32_t lease_index = free_leases_.back();
+  Lease& lease = leases_[lease_index];
+  lease.slots.clear();
+  const uint32_t keep = 3 * geometry_.top_k;
+  Status status;
+  for (UnitIndex unit : units) {
+    const uint32_t card = CardOf(unit);
+    const uint32_t layer = geometry_.layer_of(unit);
+    Tier& arena = *cards_[card].arena;
+    arena.BeginStep(layer, pass_, /*sweep=*/false);
+    if (host_ != nullptr) host_->BeginStep(layer, pass_, /*sweep=*/false);
+    uint32_t index = arena.Find(unit);
+    const bool pinned_already = index != kNone && arena.slot(index).pins > 0;
+    if (!pinned_already && arena.pins(layer) + 1 + keep > arena.pool_slots(layer)) {
+      status = ResourceExhaustedError("a lease of " + std::to_string(units.size()) +
+                                      " units would leave fewer than " + std::to_string(keep) +
+                                      " (3 x top-k) of " + std::to_string(arena.pool_slots(layer)) +
+                                      " slots unpinned: release leases or raise --arena");
+      break;
+    }
+    if (index == kNone) {
+      if (TakeAndLoad(unit, card, Why::kLease).slot == kNoSlot) {
+        status = ResourceExhaustedError("no slot may leave for unit " + std::to_string(unit) +
+                                        " of a lease: release leases or raise --arena");
+        break;
+      }
+      ++counters_.cards[card].lease_loads;
+      index = arena.Find(unit);
+    } else {
+      Promote(arena.slot(index).load);
+    }
+    arena.Pin(index);
+    lease.slots.push_back({card, index});
+  }
+  if (!status.ok()) {
+    for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
+    ++counters_.leases_refused;
+    return status;
+  }
+  free_leases_.pop_back();
+  lease.live = true;
+  lease.waiting = true;
+  lease.released = false;
+  ++lease.generation;
+  lease.cookie = cookie;
+  ++counters_.leases;
+  const LeaseId id = (static_cast<uint64_t>(lease.generation) << 32) | lease_index;
+  const uint32_t op = graph_.Add(OpKind::kLease);
+  graph_.op(op).owner = lease_index;
+  for (const LeasedSlot& s : lease.slots) {
+    graph_.DependOnWrite(op, &cards_[s.card].arena->slot(s.slot).sync);
+  }
+  graph_.Release(op);
+  return id;
+}
+
+Status Core::ReleaseLease(LeaseId id) {
+  const uint32_t index = static_cast<uint32_t>(id);
+  if (index >= leases_.size() || !leases_[index].live || leases_[index].released ||
+      leases_[index].generation != static_cast<uint32_t>(id >> 32)) {
+    return FailedPreconditionError("this lease is not held");
+  }
+  Lease& lease = leases_[index];
+  for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
+  lease.slots.clear();
+  lease.released = true;
+  if (!lease.waiting) FreeLease(index);
+  return Status();
+}
+
+void Core::FreeLease(uint32_t index) {
+  leases_[index].live = false;
+  free_leases_.push_back(index);
+}
+
+}  // namespace berth::scheduler
