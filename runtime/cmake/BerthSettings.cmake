@@ -30,10 +30,11 @@ if(BERTH_FUZZ)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# berth_library(NAME DEPS... SOURCES...): one folder's static library. DEPS are public, so the
-# dependency direction of docs/architecture.md is what the linker sees.
+# berth_library(NAME DEPS... SOURCES... [TESTING]): one folder's static library. DEPS are public, so
+# the dependency direction of docs/architecture.md is what the linker sees. TESTING: for tests, not
+# installed.
 function(berth_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "TESTING" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   add_library(berth_${name} STATIC ${ARG_SOURCES})
   add_library(Berth::${name} ALIAS berth_${name})
   target_include_directories(
@@ -44,7 +45,9 @@ function(berth_library name)
   target_link_libraries(berth_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS}
                                              "$<BUILD_INTERFACE:berth_settings>")
   set_target_properties(berth_${name} PROPERTIES EXPORT_NAME ${name})
-  set_property(GLOBAL APPEND PROPERTY BERTH_INSTALLED_TARGETS berth_${name})
+  if(NOT ARG_TESTING)
+    set_property(GLOBAL APPEND PROPERTY BERTH_INSTALLED_TARGETS berth_${name})
+  endif()
 endfunction()
 
 # berth_test(NAME SOURCES... DEPS... [LABELS...]): one GoogleTest program, one ctest entry.

@@ -34,4 +34,7 @@ step("configure the consumer"
      -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_C_COMPILER=${C_COMPILER}
      -DCMAKE_BUILD_TYPE=Release)
 step("build the consumer" "${CMAKE_COMMAND}" --build "${WORK_DIR}/consumer")
-step("run the consumer" "${WORK_DIR}/consumer/consumer")
+set(model "${WORK_DIR}/model.gguf")
+step("make a model with the installed command" "${prefix}/bin/berth" make-model "${model}" --layers
+     2 --experts 16 --top-k 4 --hidden 256 --ffn 256)
+step("run the consumer" "${WORK_DIR}/consumer/consumer" "${model}")
