@@ -37,8 +37,8 @@ Session::~Session() { engine_->CloseSession(index_); }
 Result<Ticket> Session::Enqueue(const Step& step) {
   return engine_->Enqueue(index_, max_rows_, step);
 }
-bool Session::Poll(Ticket ticket, Status* status) { return engine_->Poll(ticket, status); }
-Status Session::Wait(Ticket ticket) { return engine_->Wait(ticket); }
+bool Session::Poll(Ticket ticket, Status* status) { return engine_->Poll(index_, ticket, status); }
+Status Session::Wait(Ticket ticket) { return engine_->Wait(index_, ticket); }
 
 Status Session::Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) {
   return engine_->Hint(layer, experts, pass);

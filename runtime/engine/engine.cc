@@ -6,6 +6,11 @@
 #include "runtime/base/check.h"
 
 namespace berth {
+namespace {
+
+constexpr char kSpent[] = "this ticket is spent, or not of this session";
+
+}  // namespace
 
 Engine::Engine(const RuntimeOptions& options) : options_(options) {}
 
@@ -39,7 +44,8 @@ void Engine::Close() {
     }
     while (!core_->idle() || steps_under_way_ > 0) changed_.Wait(&mutex_);
   }
-  storage_->Close();
+  // Absent where opening it was what failed.
+  if (storage_ != nullptr) storage_->Close();
 }
 
 Stats Engine::stats() {
@@ -132,18 +138,19 @@ Result<Ticket> Engine::Enqueue(uint32_t session, uint32_t max_rows, const Step& 
   return Ticket{index, place.generation};
 }
 
-StepPlace* Engine::Running(Ticket ticket) {
-  if (ticket.place >= places_.size()) return nullptr;
+// Null for a ticket that is spent, or that another session holds.
+StepPlace* Engine::Running(uint32_t session, Ticket ticket) {
+  if (ticket.place / options_.max_in_flight != session) return nullptr;
   StepPlace& place = places_[ticket.place];
   const bool given = place.state == StepState::kRunning || place.state == StepState::kDone;
   return given && place.generation == ticket.generation ? &place : nullptr;
 }
 
-bool Engine::Poll(Ticket ticket, Status* status) {
+bool Engine::Poll(uint32_t session, Ticket ticket, Status* status) {
   MutexLock lock(&mutex_);
-  StepPlace* place = Running(ticket);
+  StepPlace* place = Running(session, ticket);
   if (place == nullptr) {
-    *status = FailedPreconditionError("this ticket is spent");
+    *status = FailedPreconditionError(kSpent);
     return true;
   }
   if (place->state != StepState::kDone) return false;
@@ -153,10 +160,10 @@ bool Engine::Poll(Ticket ticket, Status* status) {
   return true;
 }
 
-Status Engine::Wait(Ticket ticket) {
+Status Engine::Wait(uint32_t session, Ticket ticket) {
   MutexLock lock(&mutex_);
-  StepPlace* place = Running(ticket);
-  if (place == nullptr) return FailedPreconditionError("this ticket is spent");
+  StepPlace* place = Running(session, ticket);
+  if (place == nullptr) return FailedPreconditionError(kSpent);
   while (place->state != StepState::kDone) changed_.Wait(&mutex_);
   place->state = StepState::kFree;
   ++place->generation;

@@ -50,8 +50,8 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   Result<uint32_t> OpenSession();
   void CloseSession(uint32_t session);
   Result<Ticket> Enqueue(uint32_t session, uint32_t max_rows, const Step& step);
-  bool Poll(Ticket ticket, Status* status);
-  Status Wait(Ticket ticket);
+  bool Poll(uint32_t session, Ticket ticket, Status* status);
+  Status Wait(uint32_t session, Ticket ticket);
   Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass);
   Result<uint32_t> Acquire(std::span<const UnitRef> units);
   Status WaitLease(uint32_t place);
@@ -126,7 +126,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   std::byte* Address(const scheduler::CardSlot& slot);
   void EndStep(StepPlace* place, const Status& status) BERTH_REQUIRES(mutex_);
   Status CheckStep(uint32_t max_rows, const Step& step) const;
-  StepPlace* Running(Ticket ticket) BERTH_REQUIRES(mutex_);
+  StepPlace* Running(uint32_t session, Ticket ticket) BERTH_REQUIRES(mutex_);
 
   const RuntimeOptions options_;
   ModelShape shape_;

@@ -15,6 +15,7 @@ namespace {
 constexpr uint64_t kLeastStagingBytes = 64u << 20;
 constexpr uint32_t kMaxLeases = 64;
 constexpr uint32_t kMaxLeaseUnits = 512;
+constexpr uint32_t kMaxTickets = 1u << 16;
 
 Status CheckOptions(const RuntimeOptions& o) {
   const auto at_least_one = [](uint32_t value, const char* name) {
@@ -24,6 +25,10 @@ Status CheckOptions(const RuntimeOptions& o) {
   BERTH_RETURN_IF_ERROR(at_least_one(o.max_sessions, "max_sessions"));
   BERTH_RETURN_IF_ERROR(at_least_one(o.max_in_flight, "max_in_flight"));
   BERTH_RETURN_IF_ERROR(at_least_one(o.chunk, "--chunk"));
+  if (static_cast<uint64_t>(o.max_sessions) * o.max_in_flight > kMaxTickets) {
+    return InvalidArgumentError("max_sessions x max_in_flight must be at most " +
+                                std::to_string(kMaxTickets) + " steps");
+  }
   if (o.cards.empty()) return InvalidArgumentError("no card: give at least one --device");
   if (o.cards.size() > 64) return InvalidArgumentError("more than 64 cards");
   if (!(o.sweep_share > 0 && o.sweep_share <= 1)) {
@@ -112,7 +117,11 @@ Status Engine::PlanMemory() {
     core_options_.card_of_unit[u] =
         static_cast<uint8_t>(catalog.ref(u).expert % options_.cards.size());
   }
-  const uint32_t ring = options_.ring_units > 0 ? options_.ring_units : 2 * options_.chunk;
+  // Two waves, but never more than there are units.
+  const uint32_t ring =
+      options_.ring_units > 0
+          ? options_.ring_units
+          : static_cast<uint32_t>(std::min<uint64_t>(2ull * options_.chunk, catalog.units()));
   for (uint32_t c = 0; c < cards_.size(); ++c) {
     arena::ArenaRequest request;
     request.card = options_.cards[c].device;
@@ -197,8 +206,9 @@ Status Engine::CheckBudget(uint64_t host_tier, uint64_t staging) {
   for (size_t c = 0; c < cards_.size(); ++c) {
     // A host card's memory is the machine's.
     if (cards_[c].device->info().backend != "host") continue;
-    items.push_back(
-        {"arena and ring of " + options_.cards[c].device, arena_plans_[c].bytes(), "--arena"});
+    const std::string& name = options_.cards[c].device;
+    items.push_back({"arena of " + name, arena_plans_[c].arena.used_bytes, "--arena"});
+    items.push_back({"ring of " + name, arena_plans_[c].ring_bytes(), "--ring"});
   }
   BERTH_ASSIGN_OR_RETURN(const uint64_t available, arena::AvailableHostBytes());
   return arena::CheckBudget(items, available);
@@ -241,10 +251,10 @@ Status Engine::OpenReads(const EngineHooks& hooks) {
   }
   BERTH_ASSIGN_OR_RETURN(storage_, hooks.open_storage(storage));
   for (const io::BufferRegion& region : host_.regions()) {
+    registered_.push_back(region);  // before: what the first cards took goes back on an error too
     for (Card& card : cards_) {
       BERTH_RETURN_IF_ERROR(card.device->RegisterHost(region.begin, region.bytes));
     }
-    registered_.push_back(region);
   }
   return Status();
 }

@@ -42,8 +42,9 @@ Result<PassSource> PassSource::Create(const TraceInfo& trace, const PassOptions&
   return source;
 }
 
+// Streams beyond the requests would stay empty for ever.
 void PassSource::Rewind() {
-  streams_.assign(options_.streams, Request{0, 0});
+  streams_.assign(std::min<size_t>(options_.streams, requests_.size()), Request{0, 0});
   next_request_ = 0;
   given_ = 0;
 }
