@@ -39,11 +39,16 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
  public:
   static Result<std::unique_ptr<Engine>> Open(const RuntimeOptions& options,
                                               const EngineHooks& hooks);
+  // The same in two steps, for callers that look at the model before anything is allocated.
+  static Result<std::unique_ptr<Catalog>> ReadModel(const RuntimeOptions& options);
+  static Result<std::unique_ptr<Engine>> Open(const RuntimeOptions& options,
+                                              std::unique_ptr<Catalog> catalog,
+                                              const EngineHooks& hooks);
+  static ModelShape ShapeOf(const Catalog& catalog);
   ~Engine();
 
   const ModelShape& shape() const { return shape_; }
   const RuntimeInfo& info() const { return info_; }
-  const Catalog& catalog() const { return *catalog_; }
   uint32_t max_rows() const { return options_.max_rows; }
   Stats stats();
 

@@ -52,19 +52,33 @@ std::vector<arena::ArenaClass> ClassesOf(const Catalog& catalog,
 
 }  // namespace
 
+Result<std::unique_ptr<Catalog>> Engine::ReadModel(const RuntimeOptions& options) {
+  CatalogOptions catalog_options;
+  catalog_options.conventions = options.conventions;
+  return Catalog::Open(options.model, catalog_options);
+}
+
+ModelShape Engine::ShapeOf(const Catalog& catalog) {
+  ModelShape shape = {catalog.layers(), catalog.experts(), catalog.top_k(), catalog.hidden(), {}};
+  for (uint32_t l = 0; l < catalog.layers(); ++l) shape.blocks.push_back(catalog.layer(l).block);
+  return shape;
+}
+
 Result<std::unique_ptr<Engine>> Engine::Open(const RuntimeOptions& options,
                                              const EngineHooks& hooks) {
   BERTH_RETURN_IF_ERROR(CheckOptions(options));
+  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<Catalog> catalog, ReadModel(options));
+  return Open(options, std::move(catalog), hooks);
+}
+
+Result<std::unique_ptr<Engine>> Engine::Open(const RuntimeOptions& options,
+                                             std::unique_ptr<Catalog> catalog,
+                                             const EngineHooks& hooks) {
+  BERTH_RETURN_IF_ERROR(CheckOptions(options));
   std::unique_ptr<Engine> engine(new Engine(options));
-  CatalogOptions catalog_options;
-  catalog_options.conventions = options.conventions;
-  BERTH_ASSIGN_OR_RETURN(engine->catalog_, Catalog::Open(options.model, catalog_options));
-  const Catalog& catalog = *engine->catalog_;
-  engine->shape_ = {catalog.layers(), catalog.experts(), catalog.top_k(), catalog.hidden(), {}};
-  for (uint32_t l = 0; l < catalog.layers(); ++l) {
-    engine->shape_.blocks.push_back(catalog.layer(l).block);
-  }
-  engine->checksums_ = options.verify_checksums && catalog.has_checksums();
+  engine->catalog_ = std::move(catalog);
+  engine->shape_ = ShapeOf(*engine->catalog_);
+  engine->checksums_ = options.verify_checksums && engine->catalog_->has_checksums();
   BERTH_RETURN_IF_ERROR(engine->OpenCards());
   BERTH_RETURN_IF_ERROR(engine->PlanMemory());
   BERTH_RETURN_IF_ERROR(engine->AllocateCards());

@@ -161,13 +161,14 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   runtime_options.max_sessions = 1;
   runtime_options.max_in_flight = 1;
   ResetPeakResidentBytes();
-  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                         Engine::Open(runtime_options, options.hooks));
-  report.verified = runtime_options.verify_checksums && engine->catalog().has_checksums();
-  Runtime runtime(std::move(engine));
-  report.shape = runtime.shape();
-  report.info = runtime.info();
+  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<Catalog> catalog, Engine::ReadModel(runtime_options));
+  report.shape = Engine::ShapeOf(*catalog);
+  report.verified = runtime_options.verify_checksums && catalog->has_checksums();
   BERTH_RETURN_IF_ERROR(CheckMatch(trace->info(), report.shape, options.trace));
+  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                         Engine::Open(runtime_options, std::move(catalog), options.hooks));
+  Runtime runtime(std::move(engine));
+  report.info = runtime.info();
   StepBuffers buffers(report.shape, runtime_options.max_rows, runtime_options.seed,
                       runtime_options.compute);
   report.open_s = Since(start);
