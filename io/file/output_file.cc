@@ -14,8 +14,13 @@
 #include <string>
 #include <system_error>
 
+#include "runtime/base/math.h"
+
 namespace berth::io {
 namespace {
+
+// Pieces from this size on are worth the way past the page cache.
+constexpr size_t kDirectBytes = 1u << 20;
 
 namespace fs = std::filesystem;
 
@@ -88,11 +93,16 @@ Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path, 
   RemoveStaleTemporaries(path);
   BERTH_RETURN_IF_ERROR(file->OpenTemporary());
   BERTH_RETURN_IF_ERROR(file->Reserve(bytes));
+  if (bytes >= kDirectBytes) {
+    const std::string self = "/proc/self/fd/" + std::to_string(file->fd_);
+    file->direct_fd_ = open(self.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC);
+  }
   return file;
 }
 
 OutputFile::~OutputFile() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (direct_fd_ >= 0) close(direct_fd_);
   if (fd_ >= 0) close(fd_);
 }
 
@@ -134,11 +144,11 @@ Status OutputFile::Reserve(uint64_t bytes) {
   return ErrnoError(errno, Failed("cannot grow to " + std::to_string(bytes) + " bytes"));
 }
 
-Status OutputFile::WriteAt(uint64_t offset, std::span<const std::byte> from) {
+Status OutputFile::Put(int fd, uint64_t offset, std::span<const std::byte> from) {
   size_t done = 0;
   while (done < from.size()) {
     const size_t want = std::min<size_t>(from.size() - done, size_t{1} << 30);
-    const ssize_t put = pwrite(fd_, from.data() + done, want, static_cast<off_t>(offset + done));
+    const ssize_t put = pwrite(fd, from.data() + done, want, static_cast<off_t>(offset + done));
     if (put > 0) {
       done += static_cast<size_t>(put);
     } else if (put == 0 || errno != EINTR) {
@@ -146,12 +156,36 @@ Status OutputFile::WriteAt(uint64_t offset, std::span<const std::byte> from) {
       return ErrnoError(error, Failed("writing at byte " + std::to_string(offset + done)));
     }
   }
-  // Start writing back now, so that Commit's sync finds little left to do. Advice only.
-  if (from.size() >= (1u << 20)) {
+  return Status();
+}
+
+// False where it did not work, for whatever reason: the caller writes the same bytes the plain way
+// and reports what that says.
+bool OutputFile::PutDirect(uint64_t offset, std::span<const std::byte> from) {
+  const bool aligned = offset % kIoAlign == 0 && from.size() % kIoAlign == 0 &&
+                       reinterpret_cast<uintptr_t>(from.data()) % kIoAlign == 0;
+  if (direct_fd_ < 0 || !aligned) return false;
+  ssize_t put;
+  do {
+    put = pwrite(direct_fd_, from.data(), from.size(), static_cast<off_t>(offset));
+  } while (put < 0 && errno == EINTR);
+  return put == static_cast<ssize_t>(from.size());
+}
+
+Status OutputFile::WriteAt(uint64_t offset, std::span<const std::byte> from) {
+  if (from.size() < kDirectBytes) return Put(fd_, offset, from);
+  // Every page is written by one of the two ways only, as a whole or in its parts.
+  const size_t head = static_cast<size_t>(AlignUp(offset, kIoAlign) - offset);
+  const size_t body = static_cast<size_t>(AlignDown(from.size() - head, kIoAlign));
+  if (!PutDirect(offset + head, from.subspan(head, body))) {
+    BERTH_RETURN_IF_ERROR(Put(fd_, offset, from));
+    // Start writing back now, so that Commit's sync finds little left to do. Advice only.
     (void)sync_file_range(fd_, static_cast<off_t>(offset), static_cast<off_t>(from.size()),
                           SYNC_FILE_RANGE_WRITE);
+    return Status();
   }
-  return Status();
+  BERTH_RETURN_IF_ERROR(Put(fd_, offset, from.first(head)));
+  return Put(fd_, offset + head + body, from.subspan(head + body));
 }
 
 Status OutputFile::Commit() {

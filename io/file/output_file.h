@@ -36,7 +36,8 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   const std::string& path() const { return path_; }
-  // Any number of threads at once.
+  // Any number of threads at once. Of a large piece in a PhasedBuffer the whole pages go past the
+  // page cache, which is several times faster than through it.
   Status WriteAt(uint64_t offset, std::span<const std::byte> from);
   // Writes everything to the drive, then gives the file its name. Once.
   Status Commit();
@@ -47,6 +48,8 @@ class OutputFile {
   Status OpenTemporary();
   Status OpenNamedTemporary();
   Status Reserve(uint64_t bytes);
+  Status Put(int fd, uint64_t offset, std::span<const std::byte> from);
+  bool PutDirect(uint64_t offset, std::span<const std::byte> from);
   Status Publish();
   Status PublishOver(const std::string& temporary);
   std::string folder() const;
@@ -56,6 +59,7 @@ class OutputFile {
   OutputOptions options_;
   std::string temporary_;  // its name; empty: unnamed
   int fd_ = -1;
+  int direct_fd_ = -1;  // the same file, O_DIRECT; -1 where the file system has none
 };
 
 // A small file, whole or not at all.

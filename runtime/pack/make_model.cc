@@ -8,6 +8,7 @@
 #include <span>
 
 #include "io/file/output_file.h"
+#include "io/file/phased_buffer.h"
 #include "runtime/base/hash.h"
 #include "runtime/pack/model_plan.h"
 
@@ -55,19 +56,21 @@ std::vector<Chunk> ChunksOf(const ModelPlan& plan) {
 }
 
 Status WriteChunk(const ModelPlan& plan, const Chunk& chunk, uint64_t seed, io::OutputFile* output,
-                  std::vector<std::byte>* buffer) {
+                  io::PhasedBuffer* buffer, uint64_t* written) {
   const PlannedTensor& tensor = plan.tensors[chunk.tensor];
   const uint64_t tensor_seed = Random(seed, Hash64(tensor.name.data(), tensor.name.size()));
   const uint64_t item = tensor.format != nullptr ? tensor.format->block_bytes : sizeof(float);
-  buffer->resize(chunk.count * item);
+  const uint64_t offset =
+      plan.layouts[tensor.file].tensor_offset(tensor.index) + chunk.first * item;
+  const std::span<std::byte> bytes = buffer->Prepare(chunk.count * item, offset);
   if (tensor.format != nullptr) {
-    tensor.format->generate(tensor_seed, chunk.first, chunk.count, buffer->data());
+    tensor.format->generate(tensor_seed, chunk.first, chunk.count, bytes.data());
   } else {
     FillFloats(tensor_seed, chunk.first, chunk.count, tensor.fill == Fill::kAround1 ? 1.0f : 0.0f,
-               buffer->data());
+               bytes.data());
   }
-  return output->WriteAt(plan.layouts[tensor.file].tensor_offset(tensor.index) + chunk.first * item,
-                         *buffer);
+  *written = bytes.size();
+  return output->WriteAt(offset, bytes);
 }
 
 // All files or none: those that have their names already lose them if a later one cannot have its.
@@ -98,11 +101,13 @@ Result<MakeModelReport> MakeModel(const MakeModelOptions& options, Progress* pro
   if (progress != nullptr) progress->Begin("writing", plan.tensor_bytes);
   const std::vector<Chunk> chunks = ChunksOf(plan);
   const uint32_t threads = std::max(1u, options.threads);
-  std::vector<std::vector<std::byte>> buffers(threads);
+  std::vector<io::PhasedBuffer> buffers(threads);
   BERTH_RETURN_IF_ERROR(RunJobs(chunks.size(), threads, [&](uint64_t job, uint32_t worker) {
     io::OutputFile* output = outputs[plan.tensors[chunks[job].tensor].file].get();
-    BERTH_RETURN_IF_ERROR(WriteChunk(plan, chunks[job], options.seed, output, &buffers[worker]));
-    if (progress != nullptr) progress->Add(buffers[worker].size());
+    uint64_t written = 0;
+    BERTH_RETURN_IF_ERROR(
+        WriteChunk(plan, chunks[job], options.seed, output, &buffers[worker], &written));
+    if (progress != nullptr) progress->Add(written);
     return Status();
   }));
   BERTH_RETURN_IF_ERROR(CommitAll(outputs));

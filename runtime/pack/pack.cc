@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "io/file/output_file.h"
+#include "io/file/phased_buffer.h"
 #include "io/gguf/gguf_shards.h"
 #include "io/gguf/gguf_writer.h"
 #include "runtime/base/hash.h"
@@ -155,7 +156,7 @@ class Packer {
   Status WriteUnits(uint32_t threads, Progress* progress) {
     const std::vector<BatchRange> batches = BatchesOf(catalog_, kChunkBytes);
     std::vector<UnitBatch> read(threads);
-    std::vector<std::vector<std::byte>> packed(threads);
+    std::vector<io::PhasedBuffer> packed(threads);
     return RunJobs(batches.size(), threads, [&](uint64_t job, uint32_t worker) {
       const BatchRange& range = batches[job];
       BERTH_RETURN_IF_ERROR(read[worker].Read(files_, range));
@@ -163,12 +164,15 @@ class Packer {
     });
   }
 
-  Status WriteBatch(const BatchRange& range, const UnitBatch& batch, std::vector<std::byte>* packed,
+  Status WriteBatch(const BatchRange& range, const UnitBatch& batch, io::PhasedBuffer* buffer,
                     Progress* progress) {
     const std::vector<UnitPart> parts = PartsOf(catalog_, range.layer);
     const uint64_t stride = strides_[range.layer];
     const uint64_t payload_end = parts.back().card_offset + parts.back().bytes;
-    packed->assign(stride * range.count, std::byte{0});
+    const uint64_t offset =
+        layout_.tensor_offset(layer_tensors_[range.layer]) + stride * range.first;
+    const std::span<std::byte> packed = buffer->Prepare(stride * range.count, offset);
+    std::fill(packed.begin(), packed.end(), std::byte{0});
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < range.count; ++i) {
       const UnitIndex unit = catalog_.unit({range.layer, range.first + i});
@@ -176,7 +180,7 @@ class Packer {
         return DataLossError(catalog_.Describe(unit) +
                              " of the model does not fit its checksum: run berth verify");
       }
-      std::byte* to = packed->data() + stride * i;
+      std::byte* to = packed.data() + stride * i;
       for (const UnitPart& part : parts) {
         const std::span<const std::byte> from = batch.part(i, part);
         std::memcpy(to + part.card_offset, from.data(), from.size());
@@ -185,8 +189,7 @@ class Packer {
       checksums_[unit] = batch.Sums(i, parts);
       checksums_[unit].unit = Hash64(to, payload_end);  // the padding between tensors included
     }
-    BERTH_RETURN_IF_ERROR(output_->WriteAt(
-        layout_.tensor_offset(layer_tensors_[range.layer]) + stride * range.first, *packed));
+    BERTH_RETURN_IF_ERROR(output_->WriteAt(offset, packed));
     if (progress != nullptr) progress->Add(bytes);
     return Status();
   }

@@ -64,6 +64,9 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
+# Paths below the checkout are cached as relative ones, so that another checkout finds them.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+
 # Options that every configuration here shares.
 configure_options() {
   if command -v ccache >/dev/null; then
