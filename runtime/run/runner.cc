@@ -182,9 +182,10 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   report.bound_by = BoundBy(report.stats.time);
   BERTH_RETURN_IF_ERROR(CheckReportBalance(report.stats, report.failed_steps == 0));
   report.trace_window_bytes = trace->window_bytes();
+  report.input_bytes = buffers.bytes();
   report.rss_bytes = PeakResidentBytes();
   report.rss_bound_bytes =
-      report.info.memory.total() + report.trace_window_bytes + buffers.bytes() + (64u << 20);
+      report.info.memory.total() + report.trace_window_bytes + report.input_bytes + (64u << 20);
   return report;
 }
 

@@ -44,7 +44,8 @@ struct RunReport {
   uint64_t rss_bytes = 0;        // resident size at its peak
   uint64_t rss_bound_bytes = 0;  // what it may be: all that was planned, and 64 MiB
   uint64_t trace_window_bytes = 0;
-  uint64_t tokens = 0;  // rows of all passes
+  uint64_t input_bytes = 0;  // of the replay: inputs, routing and outputs of one pass
+  uint64_t tokens = 0;       // rows of all passes
 };
 
 // An error means that the run did not take place or broke off; failed steps are in the report.

@@ -1,9 +1,11 @@
 #include "runtime/tools/output.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -23,6 +25,18 @@ Status WriteStream(std::FILE* stream, const std::string& name, const std::string
 }  // namespace
 
 bool PrintsTables(const std::string& json_path) { return json_path != "-"; }
+
+Status CheckJson(const std::string& path) {
+  if (path.empty() || path == "-") return Status();
+  struct stat info;
+  const bool exists = stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) return ErrnoError(EISDIR, "--json " + path);
+  if (exists && !S_ISREG(info.st_mode)) return Status();
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return ErrnoError(errno, "--json: " + folder);
+  return Status();
+}
 
 Status WriteJson(const std::string& path, const nlohmann::json& json) {
   // Names out of a file may be no UTF-8: replaced, not thrown about.

@@ -28,6 +28,7 @@ class RunCommand final : public Command {
 
   Status Run() override {
     BERTH_ASSIGN_OR_RETURN(RunOptions options, flags_.Options(app_));
+    BERTH_RETURN_IF_ERROR(CheckJson(flags_.json()));
     ProgressBar bar("passes");
     uint64_t shown = 0;
     options.progress = [&](uint64_t done, uint64_t passes) {

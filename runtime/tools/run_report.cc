@@ -172,7 +172,8 @@ json MemoryJson(const RunReport& r) {
           {"host_tier_bytes", m.host_tier_bytes}, {"staging_bytes", m.staging_bytes},
           {"workspace_bytes", m.workspace_bytes}, {"books_bytes", m.books_bytes},
           {"catalog_bytes", m.catalog_bytes},     {"trace_window_bytes", r.trace_window_bytes},
-          {"rss_peak_bytes", r.rss_bytes},        {"rss_bound_bytes", r.rss_bound_bytes}};
+          {"input_bytes", r.input_bytes},         {"rss_peak_bytes", r.rss_bytes},
+          {"rss_bound_bytes", r.rss_bound_bytes}};
 }
 
 }  // namespace

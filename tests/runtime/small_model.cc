@@ -27,7 +27,7 @@ void MustMake(const std::string& output, uint32_t files, const std::string& type
   options.experts = kExperts;
   options.top_k = kTopK;
   options.hidden = kHidden;
-  options.ffn = 128;
+  options.ffn = 64;
   options.files = files;
   const auto made = models::MakeModel(options, nullptr);
   BERTH_CHECK_MSG(made.ok(), made.status().ToString().c_str());
