@@ -125,7 +125,6 @@ Status Core::Init() {
   local_of_expert_.resize(g.experts);
   expert_stamp_.assign(g.experts, 0);
   stamps_.assign(g.units(), 0);
-  prefetch_left_ = options_.max_prefetch_units;
   counters_.cards.resize(cards_.size());
   return Status();
 }

@@ -66,7 +66,7 @@ struct CoreOptions {
   uint32_t max_rows = 1;     // of a step
   uint32_t max_leases = 64;
   uint32_t max_lease_units = 512;    // of a lease
-  uint32_t max_prefetch_units = 64;  // admitted between one step and the next
+  uint32_t max_prefetch_units = 64;  // of a card: hinted and not routed to by any step yet
 };
 
 struct StepSpec {
@@ -88,7 +88,9 @@ class Core final : private OpGraph::Listener {
   // max_tickets are under way. On an error nothing was decided. A step that routes to nobody is
   // done before this returns.
   Result<TicketId> SubmitStep(const StepSpec& step);
-  // Loads units ahead of their use. What cannot be had without harm is dropped, and counted.
+  // Loads units ahead of their use. What cannot be had without harm is dropped, and counted: where
+  // max_prefetch_units guesses stand unused already, or only guesses or the hint's own units could
+  // leave. A guess that stays wrong leaves as the policy would have it, for a miss of a step.
   Status SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass);
   // Pins units on their cards until ReleaseLease; loads those that have no slot. All or none:
   // ResourceExhausted where fewer than 3 x top_k slots of a pool would stay unpinned, or nothing
@@ -232,7 +234,6 @@ class Core final : private OpGraph::Listener {
   uint64_t pass_ = 0;
   bool any_pass_ = false;
   uint32_t chunk_ = 0;
-  uint32_t prefetch_left_ = 0;
   bool closing_ = false;
   std::vector<std::string> notes_;
   Counters counters_;

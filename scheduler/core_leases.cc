@@ -30,10 +30,10 @@ Status Core::SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64
     CardCounters& count = counters_.cards[card];
     if (cards_[card].arena->Find(unit) != kNone) {
       ++count.prefetch_resident;
-    } else if (prefetch_left_ == 0 || TakeAndLoad(unit, card, Why::kHint).slot == kNoSlot) {
+    } else if (cards_[card].arena->guesses() >= options_.max_prefetch_units ||
+               TakeAndLoad(unit, card, Why::kHint).slot == kNoSlot) {
       ++count.prefetch_dropped;
     } else {
-      --prefetch_left_;
       ++count.prefetch_admitted;
     }
   }

@@ -77,7 +77,6 @@ Result<TicketId> Core::SubmitStep(const StepSpec& step) {
   BeginStep(step.layer, step.pass, sweep);
   ++counters_.steps;
   counters_.rows += step.rows;
-  prefetch_left_ = options_.max_prefetch_units;
   Decided(step.layer, step.rows);
   Group(step, &ticket);
   for (Local& local : locals_) {
@@ -210,7 +209,9 @@ CardSlot Core::PlaceMiss(UnitIndex unit, uint32_t card_index) {
 
 CardSlot Core::TakeAndLoad(UnitIndex unit, uint32_t card_index, Why why) {
   UnitIndex victim = kNoUnit;
-  const uint32_t index = cards_[card_index].arena->Take(unit, stamps_, stamp_, &victim);
+  Tier& arena = *cards_[card_index].arena;
+  const uint32_t index = why == Why::kHint ? arena.TakeGuess(unit, stamps_, stamp_, &victim)
+                                           : arena.Take(unit, stamps_, stamp_, &victim);
   if (index == kNone) return CardSlot{card_index};
   const CardSlot place = ArenaPlace(card_index, index);
   ++counters_.cards[card_index].inserted;

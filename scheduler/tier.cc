@@ -8,18 +8,22 @@
 namespace berth::scheduler {
 namespace {
 
+// What may leave: no unit of the step at hand, nothing pinned, and for a hint no guess.
 class NotOfStep final : public policies::Evictable {
  public:
-  NotOfStep(const Tier& tier, const std::vector<uint64_t>& stamps, uint64_t stamp)
-      : tier_(tier), stamps_(stamps), stamp_(stamp) {}
+  NotOfStep(const Tier& tier, const std::vector<uint64_t>& stamps, uint64_t stamp, bool guesses)
+      : tier_(tier), stamps_(stamps), stamp_(stamp), guesses_(guesses) {}
   bool operator()(UnitIndex unit) const override {
-    return stamps_[unit] != stamp_ && tier_.slot(tier_.Find(unit)).pins == 0;
+    if (stamps_[unit] == stamp_) return false;
+    const Slot& slot = tier_.slot(tier_.Find(unit));
+    return slot.pins == 0 && (guesses_ || !slot.guess);
   }
 
  private:
   const Tier& tier_;
   const std::vector<uint64_t>& stamps_;
   const uint64_t stamp_;
+  const bool guesses_;  // may leave as well
 };
 
 }  // namespace
@@ -117,20 +121,35 @@ void Tier::Touch(UnitIndex unit) {
   Pool& pool = pools_[pool_index];
   const uint32_t index = slot_of_unit_[unit];
   pool.policy->Touched(unit, index != kNone);
-  if (index == kNone || !slots_[index].sweep) return;
+  if (index == kNone) return;
+  EndGuess(&slots_[index]);
+  if (!slots_[index].sweep) return;
   UnlinkSweep(&pool, index);
   if (sweep_step_) LinkSweep(&pool, index);  // to the end of the line
 }
 
 uint32_t Tier::Take(UnitIndex unit, const std::vector<uint64_t>& stamps, uint64_t stamp,
                     UnitIndex* victim) {
+  return TakeFor(unit, NotOfStep(*this, stamps, stamp, /*guesses=*/true), victim);
+}
+
+uint32_t Tier::TakeGuess(UnitIndex unit, const std::vector<uint64_t>& stamps, uint64_t stamp,
+                         UnitIndex* victim) {
+  const uint32_t index = TakeFor(unit, NotOfStep(*this, stamps, stamp, /*guesses=*/false), victim);
+  if (index != kNone) {
+    slots_[index].guess = true;
+    ++guesses_;
+  }
+  return index;
+}
+
+uint32_t Tier::TakeFor(UnitIndex unit, const policies::Evictable& evictable, UnitIndex* victim) {
   *victim = kNoUnit;
   const uint32_t pool_index = pool_of_layer_[unit / experts_];
   if (pool_index == kNone) return kNone;
   Pool& pool = pools_[pool_index];
   if (!pool.policy->Admit(unit)) return kNone;
   if (pool.free.empty()) {
-    const NotOfStep evictable(*this, stamps, stamp);
     uint32_t leaving = SweepVictim(pool, evictable);
     if (leaving == kNone && (!sweep_step_ || pool.sweep_count < pool.sweep_limit)) {
       const UnitIndex chosen = pool.policy->NextVictim(evictable);
@@ -158,6 +177,7 @@ void Tier::Leave(uint32_t index) {
   BERTH_CHECK(slot.unit != kNoUnit && slot_of_unit_[slot.unit] == index);
   Pool& pool = pools_[slot.pool];
   if (slot.sweep) UnlinkSweep(&pool, index);
+  EndGuess(&slot);
   pool.policy->Erased(slot.unit);
   slot_of_unit_[slot.unit] = kNone;
   slot.unit = kNoUnit;
@@ -173,6 +193,12 @@ void Tier::Retire(uint32_t index) {
   std::erase(pool.free, index);
   --pool.slots;
   slot.retired = true;
+}
+
+void Tier::EndGuess(Slot* slot) {
+  if (!slot->guess) return;
+  slot->guess = false;
+  --guesses_;
 }
 
 void Tier::LinkSweep(Pool* pool, uint32_t index) {
@@ -209,7 +235,7 @@ uint32_t Tier::SweepVictim(const Pool& pool, const policies::Evictable& evictabl
 Status Tier::CheckInvariants() const {
   const auto off = [](const char* what) { return InternalError(std::string("tier: ") + what); };
   std::vector<uint32_t> taken(pools_.size()), pinned(pools_.size()), swept(pools_.size());
-  uint32_t decided = 0;
+  uint32_t decided = 0, guesses = 0;
   for (uint32_t s = 0; s < slots_.size(); ++s) {
     const Slot& slot = slots_[s];
     if (slot.pins > 0) ++pinned[slot.pool];
@@ -219,11 +245,13 @@ Status Tier::CheckInvariants() const {
     }
     ++decided;
     ++taken[slot.pool];
+    guesses += slot.guess ? 1 : 0;
     if (slot.sweep) ++swept[slot.pool];
     if (slot.retired) return off("a retired slot has a unit");
     if (slot_of_unit_[slot.unit] != s) return off("slot and unit disagree");
   }
   if (decided != resident_) return off("the resident count is wrong");
+  if (guesses != guesses_) return off("the count of guesses is wrong");
   for (uint32_t slot : slot_of_unit_) decided -= slot == kNone ? 0 : 1;
   if (decided != 0) return off("a unit names a slot that has another");
   for (size_t p = 0; p < pools_.size(); ++p) {

@@ -9,6 +9,10 @@
 // set out, units that a sweep brought in stand in a line of their own: they are the first victims
 // of anybody, oldest first, until a decode step touches them; and a sweep may evict others only
 // while its line is shorter than the sweep share of the pool.
+//
+// Guesses. A unit that a hint brought in is a guess until a step routes to it. Guesses are counted,
+// so that the core can bound them, and no guess takes the slot of another: however slow the drive
+// and wrong the hints, what is decided and not yet moved stays bounded.
 #ifndef BERTH_SCHEDULER_TIER_H_
 #define BERTH_SCHEDULER_TIER_H_
 
@@ -48,6 +52,7 @@ struct Slot {
   uint32_t pool = 0;
   SlotIndex local = 0;  // within its class's slab
   bool sweep = false;
+  bool guess = false;    // a hint brought the unit, no step has routed to it yet
   bool retired = false;  // a table may still point here: never written again
   uint32_t sweep_previous = kNone, sweep_next = kNone;
   OpRef load;    // brings the bytes of `unit`: a read, or a copy
@@ -72,6 +77,10 @@ class Tier {
   // kNoUnit); the caller moves its bytes. Units whose stamp is `stamp`, and pinned ones, stay.
   uint32_t Take(UnitIndex unit, const std::vector<uint64_t>& stamps, uint64_t stamp,
                 UnitIndex* victim);
+  // The same for a hint: the unit is a guess, and no other guess leaves for it.
+  uint32_t TakeGuess(UnitIndex unit, const std::vector<uint64_t>& stamps, uint64_t stamp,
+                     UnitIndex* victim);
+  uint32_t guesses() const { return guesses_; }
   // Takes back the decision that `slot` holds its unit (a failed load, a promotion).
   void Leave(uint32_t slot);
   // Nobody gets this slot again.
@@ -114,6 +123,8 @@ class Tier {
   Tier() = default;
   Status AddPool(const Geometry& geometry, const TierOptions& options, uint32_t size_class,
                  uint32_t first_layer, uint32_t end_layer, uint32_t first_slot, uint32_t slots);
+  uint32_t TakeFor(UnitIndex unit, const policies::Evictable& evictable, UnitIndex* victim);
+  void EndGuess(Slot* slot);
   void LinkSweep(Pool* pool, uint32_t slot);
   void UnlinkSweep(Pool* pool, uint32_t slot);
   uint32_t SweepVictim(const Pool& pool, const policies::Evictable& evictable) const;
@@ -126,6 +137,7 @@ class Tier {
   std::vector<uint32_t> class_slots_;
   uint32_t experts_ = 0;
   uint32_t resident_ = 0;
+  uint32_t guesses_ = 0;
   bool sweep_step_ = false;
   SlotSharing sharing_ = SlotSharing::kShared;
 };

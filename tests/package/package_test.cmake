@@ -1,6 +1,6 @@
 # Installs BUILD_DIR into a fresh folder under WORK_DIR, then configures, builds and runs CONSUMER
 # against it and nothing else.
-foreach(name BUILD_DIR WORK_DIR CONSUMER CXX_COMPILER C_COMPILER)
+foreach(name BUILD_DIR WORK_DIR CONSUMER CXX_COMPILER C_COMPILER GENERATOR)
   if(NOT DEFINED ${name})
     message(FATAL_ERROR "package_test: -D${name}=... is missing")
   endif()
@@ -30,7 +30,7 @@ foreach(folder absl io kernels runtime)
   endif()
 endforeach()
 step("configure the consumer"
-     "${CMAKE_COMMAND}" -S "${CONSUMER}" -B "${WORK_DIR}/consumer" -DCMAKE_PREFIX_PATH=${prefix}
+     "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CONSUMER}" -B "${WORK_DIR}/consumer" -DCMAKE_PREFIX_PATH=${prefix}
      -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_C_COMPILER=${C_COMPILER}
      -DCMAKE_BUILD_TYPE=Release)
 step("build the consumer" "${CMAKE_COMMAND}" --build "${WORK_DIR}/consumer")

@@ -261,10 +261,35 @@ TEST(CorePrefetchTest, AdmittedDroppedResident) {
   EXPECT_EQ(c.cards[0].hits_late, 2u);
   EXPECT_EQ(c.storage.bytes_demand, 0u);
   driver.AnswerAll();
-  ASSERT_TRUE(driver.Hint(1, {5}).ok());  // the step renewed what hints may take
+  ASSERT_TRUE(driver.Hint(1, {5}).ok());  // the guesses came true: there is room for others
   EXPECT_EQ(c.cards[0].prefetch_admitted, 3u);
   EXPECT_EQ(driver.Hint(1, {16}).code(), StatusCode::kOutOfRange);
   EXPECT_EQ(driver.Hint(2, {0}).code(), StatusCode::kOutOfRange);
+  ExpectClean(&driver);
+}
+
+// Hints that are always wrong, beside steps that always hit, on a drive that never answers: what is
+// decided and cannot move stays bounded, and a miss finds its way.
+TEST(CorePrefetchTest, WrongHintsStayBounded) {
+  CoreOptions machine = SmallMachine(1, 64, 2, 32);
+  machine.max_prefetch_units = 6;
+  FakeDriver driver(InOrder());
+  ASSERT_TRUE(driver.Open(machine).ok());
+  ASSERT_TRUE(driver.Step(0, {0, 1}).ok());
+  driver.AnswerAll();
+  for (int round = 0; round < 200; ++round) {
+    const int32_t wrong = 2 + round % 60;
+    ASSERT_TRUE(driver.Hint(0, {wrong}).ok());
+    ASSERT_TRUE(driver.Step(0, {0, 1}).ok());
+    while (driver.AnswerOne(What::kCompute)) {
+    }
+  }
+  const CardCounters& c = driver.core().counters().cards[0];
+  EXPECT_EQ(c.prefetch_admitted, 6u);
+  EXPECT_EQ(c.prefetch_admitted + c.prefetch_dropped + c.prefetch_resident, 200u);
+  EXPECT_EQ(driver.core().counters().storage.units_prefetch, 6u);
+  ASSERT_TRUE(driver.Step(0, {62, 63}).ok());
+  driver.AnswerAll();
   ExpectClean(&driver);
 }
 
