@@ -14,6 +14,15 @@ Result<std::unique_ptr<Runtime>> Runtime::Open(const RuntimeOptions& options) {
 
 Runtime::Runtime(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 Runtime::~Runtime() = default;
+
+Result<ModelShape> Runtime::Inspect(const RuntimeOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Catalog> catalog, Engine::ReadModel(options));
+  return Engine::ShapeOf(*catalog);
+}
+
+std::span<const UnitTensor> Runtime::unit_layout(uint32_t layer) const {
+  return engine_->unit_layout(layer);
+}
 const ModelShape& Runtime::shape() const { return engine_->shape(); }
 const RuntimeInfo& Runtime::info() const { return engine_->info(); }
 Stats Runtime::stats() const { return engine_->stats(); }

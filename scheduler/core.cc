@@ -72,11 +72,14 @@ uint32_t Core::MaxLiveUnits(const CoreOptions& o) {
 
 // Per unit: read, copy, publish, copy back, unpublish; each with an edge or two, a reader entry and
 // its share of a wave.
+uint32_t Core::GraphOps(const CoreOptions& o) { return 5 * MaxLiveUnits(o) + 1024; }
+uint32_t Core::GraphEdges(const CoreOptions& o) { return 16 * MaxLiveUnits(o) + 4096; }
+
 Core::Core(CoreOptions options, Sink* sink)
     : options_(std::move(options)),
       geometry_(options_.geometry),
       sink_(sink),
-      graph_(5 * MaxLiveUnits(options_) + 1024, 16 * MaxLiveUnits(options_) + 4096, this) {}
+      graph_(GraphOps(options_), GraphEdges(options_), this) {}
 
 Status Core::Init() {
   const Geometry& g = geometry_;
@@ -238,16 +241,36 @@ CardSlot Core::Find(UnitIndex unit) const {
 }
 
 uint64_t Core::resident_bytes() const {
-  uint64_t bytes = graph_.resident_bytes() + stamps_.capacity() * sizeof(uint64_t);
+  const Geometry& g = geometry_;
+  uint64_t bytes = graph_.resident_bytes() + stamps_.capacity() * sizeof(uint64_t) +
+                   g.extent_read_bytes.capacity() * sizeof(uint32_t) + g.unit_drive.capacity() +
+                   options_.card_of_unit.capacity() + options_.heat.capacity() * sizeof(double) +
+                   staging_.capacity() * sizeof(Slot) + locals_.capacity() * sizeof(Local) +
+                   g.experts * (sizeof(uint32_t) + sizeof(uint64_t));
   for (const Card& card : cards_) {
-    bytes += card.arena->resident_bytes() + card.table_op.capacity() * sizeof(OpRef);
+    bytes += card.arena->resident_bytes() + card.table_op.capacity() * sizeof(OpRef) +
+             card.ring.capacity() * sizeof(Slot);
   }
   if (host_ != nullptr) bytes += host_->resident_bytes();
   for (const Ticket& ticket : tickets_) {
     bytes +=
         ticket.pairs.capacity() * sizeof(uint32_t) + ticket.units.capacity() * sizeof(WaveUnit);
   }
+  for (const Lease& lease : leases_) bytes += lease.slots.capacity() * sizeof(LeasedSlot);
   return bytes;
+}
+
+uint64_t Core::PlannedBytes(const CoreOptions& o) {
+  const Geometry& g = o.geometry;
+  const uint64_t pairs = static_cast<uint64_t>(o.max_rows) * g.top_k;
+  const uint64_t tickets =
+      o.max_tickets *
+      (pairs * sizeof(uint32_t) + std::min<uint64_t>(pairs, g.experts) * sizeof(WaveUnit));
+  // Slots are at most as many as units, a tier a card and one for the host; a policy keeps some
+  // tens of bytes a unit.
+  const uint64_t tiers = (o.cards.size() + 2) * g.units() * (sizeof(Slot) + 64);
+  return OpGraph::PlannedBytes(GraphOps(o), GraphEdges(o)) + tickets + tiers +
+         static_cast<uint64_t>(o.max_leases) * o.max_lease_units * sizeof(LeasedSlot);
 }
 
 HostSlot Core::HostPlace(uint32_t index) const {

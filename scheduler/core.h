@@ -116,6 +116,8 @@ class Core final : private OpGraph::Listener {
   // Units whose actions may be under way at once while callers keep their promises: sizes the
   // drivers' queues.
   static uint32_t MaxLiveUnits(const CoreOptions& options);
+  // What resident_bytes() will be at most, before anything is made.
+  static uint64_t PlannedBytes(const CoreOptions& options);
   // What was clamped, assumed or is unwise; one line each, for people.
   const std::vector<std::string>& notes() const { return notes_; }
   uint64_t resident_bytes() const;
@@ -163,6 +165,8 @@ class Core final : private OpGraph::Listener {
   };
   enum class Why : uint8_t { kStep, kHint, kLease };
 
+  static uint32_t GraphOps(const CoreOptions& options);
+  static uint32_t GraphEdges(const CoreOptions& options);
   Core(CoreOptions options, Sink* sink);
   Status Init();
   Status InitCards();

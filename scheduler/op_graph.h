@@ -101,6 +101,9 @@ class OpGraph {
   uint32_t Find(OpId id) const;
   uint32_t live_count() const { return live_count_; }
   uint64_t resident_bytes() const;
+  static uint64_t PlannedBytes(uint32_t ops, uint32_t edges) {
+    return ops * (sizeof(Op) + 2 * sizeof(uint32_t)) + edges * (sizeof(Edge) + sizeof(uint32_t));
+  }
 
  private:
   struct Edge {

@@ -41,6 +41,7 @@ void Engine::Close() {
     if (!closed_) {
       closed_ = true;
       core_->Close();
+      Settle();
     }
     while (!core_->idle() || steps_under_way_ > 0) changed_.Wait(&mutex_);
   }
@@ -129,6 +130,7 @@ Result<Ticket> Engine::Enqueue(uint32_t session, uint32_t max_rows, const Step& 
   spec.pass = step.pass;
   spec.cookie = index;
   const Result<scheduler::TicketId> submitted = core_->SubmitStep(spec);
+  Settle();
   if (!submitted.ok()) {
     clock_.End(ActivityClock::kStep);
     --steps_under_way_;
@@ -172,7 +174,9 @@ Status Engine::Wait(uint32_t session, Ticket ticket) {
 
 Status Engine::Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) {
   MutexLock lock(&mutex_);
-  return core_->SubmitHint(layer, experts, pass);
+  const Status status = core_->SubmitHint(layer, experts, pass);
+  Settle();
+  return status;
 }
 
 Result<uint32_t> Engine::Acquire(std::span<const UnitRef> units) {
@@ -195,7 +199,10 @@ Result<uint32_t> Engine::Acquire(std::span<const UnitRef> units) {
   }
   lease.ready = false;
   lease.status = Status();
-  BERTH_ASSIGN_OR_RETURN(lease.id, core_->SubmitLease(lease.units, index));
+  const Result<scheduler::LeaseId> id = core_->SubmitLease(lease.units, index);
+  Settle();
+  if (!id.ok()) return id.status();
+  lease.id = *id;
   lease.used = true;
   return index;
 }

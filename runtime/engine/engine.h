@@ -49,6 +49,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
 
   const ModelShape& shape() const { return shape_; }
   const RuntimeInfo& info() const { return info_; }
+  std::span<const UnitTensor> unit_layout(uint32_t layer) const { return unit_layouts_[layer]; }
   uint32_t max_rows() const { return options_.max_rows; }
   Stats stats();
 
@@ -100,15 +101,22 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   explicit Engine(const RuntimeOptions& options);
 
   // Opening, in this order.
+  void MakeUnitLayouts();
+  Status OpenAll(const EngineHooks& hooks);
   Status OpenCards();
   Status PlanMemory();
-  Status CheckBudget(uint64_t host_tier, uint64_t staging);
+  // A host card's memory is the machine's.
+  static bool IsHostDevice(std::string_view name) { return name.starts_with("host"); }
+  void SetCoreOptions();
+  Status PlanHostTier(uint64_t* bytes);
+  Status PlanStaging(uint64_t* bytes);
+  Status PlanArenas(uint64_t taken);
+  uint64_t WorkspaceBytes() const;
+  uint64_t BooksBytes() const;
   Status AllocateCards();
   Status OpenReads(const EngineHooks& hooks);
   Status MakeStreams();
   void FillInfo();
-  uint64_t AutoArenaBytes(uint32_t card, const arena::ArenaRequest& request) const;
-  uint64_t PlacesBytes() const;
 
   // scheduler::Sink, under mutex_.
   void Read(const scheduler::ReadAction& action) override BERTH_REQUIRES(mutex_);
@@ -122,12 +130,15 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   // Completions, from their threads.
   void ReadCompleted(const io::ReadResult& result) override;
   void UnitProved(const ArrivedUnit& unit, const Status& status) override;
-  void CopyInReached(uint64_t token, const Status& status);
-  void CopyOutReached(uint64_t token, const Status& status);
+  void CopyReached(uint64_t token, const Status& status);
   void TableReached(uint64_t token, const Status& status);
   void WaveReached(uint64_t token, const Status& status);
   void ReduceReached(uint64_t token, const Status& status);
 
+  // An action that a stream did not take is answered with why, once the core has returned.
+  void Refused(scheduler::OpKind kind, scheduler::OpId op, Status status) BERTH_REQUIRES(mutex_);
+  // After every call of the core: answers what was refused, and wakes a Close that waits.
+  void Settle() BERTH_REQUIRES(mutex_);
   std::byte* Address(const scheduler::CardSlot& slot);
   void EndStep(StepPlace* place, const Status& status) BERTH_REQUIRES(mutex_);
   Status CheckStep(uint32_t max_rows, const Step& step) const;
@@ -136,17 +147,17 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   const RuntimeOptions options_;
   ModelShape shape_;
   RuntimeInfo info_;
+  std::vector<std::vector<UnitTensor>> unit_layouts_;  // per layer
   std::unique_ptr<Catalog> catalog_;
   scheduler::CoreOptions core_options_;
   std::vector<arena::ArenaPlan> arena_plans_;
-  bool checksums_ = false;
+  uint64_t available_bytes_ = 0;              // of the machine, read once
   std::vector<io::BufferRegion> registered_;  // with the cards
 
   // Torn down from the bottom up: streams drain before the memory they use goes.
   HostLayout host_;
   std::vector<Card> cards_;
-  Port copy_in_port_{this, &Engine::CopyInReached};
-  Port copy_out_port_{this, &Engine::CopyOutReached};
+  Port copy_port_{this, &Engine::CopyReached};
   Port table_port_{this, &Engine::TableReached};
   Port wave_port_{this, &Engine::WaveReached};
   Port reduce_port_{this, &Engine::ReduceReached};
@@ -160,6 +171,12 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   std::vector<ReadRecord> reads_ BERTH_GUARDED_BY(mutex_);
   std::vector<uint32_t> free_reads_ BERTH_GUARDED_BY(mutex_);
   std::vector<uint8_t> extents_left_ BERTH_GUARDED_BY(mutex_);  // per dense host slot
+  struct Refusal {
+    scheduler::OpKind kind;
+    scheduler::OpId op;
+    Status status;
+  };
+  std::vector<Refusal> refusals_ BERTH_GUARDED_BY(mutex_);
   uint32_t steps_under_way_ BERTH_GUARDED_BY(mutex_) = 0;
   bool closed_ BERTH_GUARDED_BY(mutex_) = false;
   ActivityClock clock_ BERTH_GUARDED_BY(mutex_);

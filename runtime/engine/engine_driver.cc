@@ -5,17 +5,33 @@
 #include "runtime/engine/engine.h"
 
 namespace berth {
-namespace {
-
-// Queues are sized at open for all that can be under way; a refusal is a fault of that sizing or a
-// lost device.
-void MustEnqueue(const Status& status) {
-  if (!status.ok()) {
-    internal::CheckFailed(__FILE__, __LINE__, "enqueued", std::string(status.message()).c_str());
-  }
+// The sink may not call the core back, so the answer waits until the core has returned.
+void Engine::Refused(scheduler::OpKind kind, scheduler::OpId op, Status status) {
+  refusals_.push_back({kind, op, std::move(status)});
 }
 
-}  // namespace
+void Engine::Settle() {
+  // Answers may lead to further actions, and those to further refusals.
+  while (!refusals_.empty()) {
+    const Refusal refusal = std::move(refusals_.back());
+    refusals_.pop_back();
+    switch (refusal.kind) {
+      case scheduler::OpKind::kCopyUp:
+      case scheduler::OpKind::kCopyBack:
+        clock_.End(ActivityClock::kCopy);
+        core_->CopyDone(refusal.op, refusal.status);
+        break;
+      case scheduler::OpKind::kWave:
+        clock_.End(ActivityClock::kCompute);
+        core_->ComputeDone(refusal.op, refusal.status);
+        break;
+      default:
+        core_->PublishDone(refusal.op, refusal.status);
+        break;
+    }
+  }
+  if (closed_) changed_.SignalAll();
+}
 
 std::byte* Engine::Address(const scheduler::CardSlot& slot) {
   const arena::CardArena& arena = *cards_[slot.card].arena;
@@ -59,7 +75,7 @@ void Engine::ReadCompleted(const io::ReadResult& result) {
     } else {
       arrived = {record.unit, record.slot, record.op, record.extent};
     }
-    if (closed_) changed_.SignalAll();
+    Settle();
   }
   if (arrived.unit != kNoUnit) checksum_worker_->Hand(arrived);
 }
@@ -67,7 +83,7 @@ void Engine::ReadCompleted(const io::ReadResult& result) {
 void Engine::UnitProved(const ArrivedUnit& unit, const Status& status) {
   MutexLock lock(&mutex_);
   core_->ReadDone(unit.op, unit.extent, status);
-  if (closed_) changed_.SignalAll();
+  Settle();
 }
 
 void Engine::Copy(const scheduler::CopyAction& action) {
@@ -78,38 +94,39 @@ void Engine::Copy(const scheduler::CopyAction& action) {
     (action.to_card ? moved_.h2d : moved_.d2h) += plan.segments[s].bytes;
   }
   clock_.Begin(ActivityClock::kCopy);
-  MustEnqueue(stream->Copy(
+  Status status = stream->Copy(
       action.to_card ? kernels::CopyDirection::kToCard : kernels::CopyDirection::kToHost,
-      {plan.segments.data(), plan.count}));
-  MustEnqueue(stream->Notify(action.op));
+      {plan.segments.data(), plan.count});
+  if (status.ok()) status = stream->Notify(action.op);
+  if (!status.ok()) Refused(scheduler::OpKind::kCopyUp, action.op, std::move(status));
 }
 
-void Engine::CopyInReached(uint64_t token, const Status& status) {
+void Engine::CopyReached(uint64_t token, const Status& status) {
   MutexLock lock(&mutex_);
   clock_.End(ActivityClock::kCopy);
   core_->CopyDone(token, status);
-  if (closed_) changed_.SignalAll();
+  Settle();
 }
-
-void Engine::CopyOutReached(uint64_t token, const Status& status) { CopyInReached(token, status); }
 
 void Engine::Publish(const scheduler::PublishAction& action) {
   kernels::Stream* table = cards_[action.slot.card].table.get();
   const kernels::TableEntry entry{action.unit, action.publish ? Address(action.slot) : nullptr};
-  MustEnqueue(table->UpdateTable({&entry, 1}));
-  MustEnqueue(table->Notify(action.op));
+  Status status = table->UpdateTable({&entry, 1});
+  if (status.ok()) status = table->Notify(action.op);
+  if (!status.ok()) Refused(scheduler::OpKind::kPublish, action.op, std::move(status));
 }
 
 void Engine::TableReached(uint64_t token, const Status& status) {
   MutexLock lock(&mutex_);
   core_->PublishDone(token, status);
-  if (closed_) changed_.SignalAll();
+  Settle();
 }
 
 void Engine::Compute(const scheduler::ComputeAction& action) {
   StepPlace& place = places_[action.cookie];
   kernels::Stream* stream = cards_[action.card].compute.get();
   clock_.Begin(ActivityClock::kCompute);
+  Status status;
   if (options_.compute) {
     kernels::WaveUnit* units = &place.units[place.units_used];
     place.units_used += static_cast<uint32_t>(action.units.size());
@@ -127,16 +144,17 @@ void Engine::Compute(const scheduler::ComputeAction& action) {
     call.x = place.x.data();
     call.weights = place.weights.data();
     call.partials = place.partials.data();
-    MustEnqueue(stream->Run(call));
+    status = stream->Run(call);
   }
-  MustEnqueue(stream->Notify(action.op));
+  if (status.ok()) status = stream->Notify(action.op);
+  if (!status.ok()) Refused(scheduler::OpKind::kWave, action.op, std::move(status));
 }
 
 void Engine::WaveReached(uint64_t token, const Status& status) {
   MutexLock lock(&mutex_);
   clock_.End(ActivityClock::kCompute);
   core_->ComputeDone(token, status);
-  if (closed_) changed_.SignalAll();
+  Settle();
 }
 
 void Engine::TicketDone(scheduler::TicketId, uint64_t cookie, const Status& status) {
@@ -145,10 +163,15 @@ void Engine::TicketDone(scheduler::TicketId, uint64_t cookie, const Status& stat
     EndStep(&place, status);
     return;
   }
-  clock_.Begin(ActivityClock::kCompute);
-  MustEnqueue(reduce_->Reduce(place.Reduce(shape_.top_k, shape_.hidden,
-                                           catalog_->layer(0).spec.conventions.weights_before)));
-  MustEnqueue(reduce_->Notify(cookie));
+  Status reduced = reduce_->Reduce(place.Reduce(
+      shape_.top_k, shape_.hidden, catalog_->layer(0).spec.conventions.weights_before));
+  if (reduced.ok()) {
+    clock_.Begin(ActivityClock::kCompute);
+    reduced = reduce_->Notify(cookie);
+    if (reduced.ok()) return;
+    clock_.End(ActivityClock::kCompute);
+  }
+  EndStep(&place, reduced);
 }
 
 void Engine::ReduceReached(uint64_t token, const Status& status) {

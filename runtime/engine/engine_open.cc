@@ -1,20 +1,15 @@
 // Engine: opening. Plans every size, checks the sum against the machine once, then allocates.
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
-#include "arena/budget.h"
-#include "runtime/base/format.h"
-#include "runtime/base/math.h"
+#include "arena/topology.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/geometry_of.h"
 
 namespace berth {
 namespace {
 
-constexpr uint64_t kLeastStagingBytes = 64u << 20;
-constexpr uint32_t kMaxLeases = 64;
-constexpr uint32_t kMaxLeaseUnits = 512;
 constexpr uint32_t kMaxTickets = 1u << 16;
 
 Status CheckOptions(const RuntimeOptions& o) {
@@ -32,22 +27,9 @@ Status CheckOptions(const RuntimeOptions& o) {
   if (o.cards.empty()) return InvalidArgumentError("no card: give at least one --device");
   if (o.cards.size() > 64) return InvalidArgumentError("more than 64 cards");
   if (!(o.sweep_share > 0 && o.sweep_share <= 1)) {
-    return InvalidArgumentError("sweep_share must be above 0 and at most 1");
+    return InvalidArgumentError("--sweep-share must be above 0 and at most 1");
   }
   return Status();
-}
-
-// Units of each size class that are placed on the card.
-std::vector<arena::ArenaClass> ClassesOf(const Catalog& catalog,
-                                         const std::vector<uint8_t>& card_of_unit, uint32_t card) {
-  std::vector<arena::ArenaClass> classes;
-  for (const SizeClass& c : catalog.size_classes()) {
-    classes.push_back({c.card_bytes, 0, 0});
-  }
-  for (UnitIndex u = 0; u < catalog.units(); ++u) {
-    if (card_of_unit[u] == card) ++classes[catalog.layer(catalog.ref(u).layer).size_class].units;
-  }
-  return classes;
 }
 
 }  // namespace
@@ -55,6 +37,7 @@ std::vector<arena::ArenaClass> ClassesOf(const Catalog& catalog,
 Result<std::unique_ptr<Catalog>> Engine::ReadModel(const RuntimeOptions& options) {
   CatalogOptions catalog_options;
   catalog_options.conventions = options.conventions;
+  catalog_options.ignore_sidecar = !options.verify_checksums;
   return Catalog::Open(options.model, catalog_options);
 }
 
@@ -78,14 +61,41 @@ Result<std::unique_ptr<Engine>> Engine::Open(const RuntimeOptions& options,
   std::unique_ptr<Engine> engine(new Engine(options));
   engine->catalog_ = std::move(catalog);
   engine->shape_ = ShapeOf(*engine->catalog_);
-  engine->checksums_ = options.verify_checksums && engine->catalog_->has_checksums();
-  BERTH_RETURN_IF_ERROR(engine->OpenCards());
-  BERTH_RETURN_IF_ERROR(engine->PlanMemory());
-  BERTH_RETURN_IF_ERROR(engine->AllocateCards());
-  BERTH_RETURN_IF_ERROR(engine->OpenReads(hooks));
-  BERTH_RETURN_IF_ERROR(engine->MakeStreams());
-  engine->FillInfo();
+  engine->MakeUnitLayouts();
+  engine->info_.checksums = options.verify_checksums && engine->catalog_->has_checksums();
+  try {
+    BERTH_RETURN_IF_ERROR(engine->OpenAll(hooks));
+  } catch (const std::bad_alloc&) {
+    return ResourceExhaustedError("out of memory while opening: lower --arena or --host-tier");
+  }
   return engine;
+}
+
+void Engine::MakeUnitLayouts() {
+  for (uint32_t l = 0; l < catalog_->layers(); ++l) {
+    const kernels::ExpertSpec& spec = catalog_->layer(l).spec;
+    std::vector<UnitTensor> layout;
+    const auto add = [&layout](TensorRole role, const kernels::MatrixSpec& m) {
+      if (m.rows > 0) layout.push_back({role, m.type, m.rows, m.cols, m.row_bytes, m.offset});
+    };
+    add(TensorRole::kGate, spec.gate);
+    add(TensorRole::kUp, spec.up);
+    add(TensorRole::kDown, spec.down);
+    unit_layouts_.push_back(std::move(layout));
+  }
+}
+
+Status Engine::OpenAll(const EngineHooks& hooks) {
+  // The one reading that every size is planned with and held against.
+  BERTH_ASSIGN_OR_RETURN(available_bytes_, arena::AvailableHostBytes());
+  info_.machine = arena::ReadTopology().Description();
+  BERTH_RETURN_IF_ERROR(OpenCards());
+  BERTH_RETURN_IF_ERROR(PlanMemory());
+  BERTH_RETURN_IF_ERROR(AllocateCards());
+  BERTH_RETURN_IF_ERROR(OpenReads(hooks));
+  BERTH_RETURN_IF_ERROR(MakeStreams());
+  FillInfo();
+  return Status();
 }
 
 Status Engine::OpenCards() {
@@ -98,6 +108,9 @@ Status Engine::OpenCards() {
     kernels::DeviceOptions device;
     device.name = config.device;
     device.memory_bytes = config.memory_bytes;
+    if (config.memory_bytes == 0 && IsHostDevice(config.device)) {
+      device.memory_bytes = std::max<uint64_t>(available_bytes_, 1);
+    }
     device.link_bytes_per_s = config.link_bytes_per_s;
     device.threads = options_.threads;
     Card card;
@@ -105,127 +118,6 @@ Status Engine::OpenCards() {
     cards_.push_back(std::move(card));
   }
   return Status();
-}
-
-// As much as makes all units resident, as far as the card's memory goes. Several host cards share
-// one machine.
-uint64_t Engine::AutoArenaBytes(uint32_t card, const arena::ArenaRequest& request) const {
-  uint64_t all = 0, largest = 0;
-  for (const arena::ArenaClass& c : request.classes) {
-    all += static_cast<uint64_t>(c.units) * AlignUp(c.unit_bytes, kCardAlign);
-    largest = std::max(largest, AlignUp(c.unit_bytes, kCardAlign));
-  }
-  const kernels::Device& device = *cards_[card].device;
-  uint64_t free = device.free_bytes();
-  if (options_.cards[card].memory_bytes == 0) free /= cards_.size();
-  const uint64_t ring = largest * request.ring_units;
-  return std::min(all, free > ring ? free - ring : 0);
-}
-
-Status Engine::PlanMemory() {
-  const Catalog& catalog = *catalog_;
-  core_options_.geometry = GeometryOf(catalog);
-  core_options_.card_of_unit.resize(catalog.units());
-  for (UnitIndex u = 0; u < catalog.units(); ++u) {
-    // Expert-parallel by number: neighbours of a token's experts spread over the cards.
-    core_options_.card_of_unit[u] =
-        static_cast<uint8_t>(catalog.ref(u).expert % options_.cards.size());
-  }
-  // Two waves, but never more than there are units.
-  const uint32_t ring =
-      options_.ring_units > 0
-          ? options_.ring_units
-          : static_cast<uint32_t>(std::min<uint64_t>(2ull * options_.chunk, catalog.units()));
-  for (uint32_t c = 0; c < cards_.size(); ++c) {
-    arena::ArenaRequest request;
-    request.card = options_.cards[c].device;
-    request.classes = ClassesOf(catalog, core_options_.card_of_unit, c);
-    request.ring_units = ring;
-    request.top_k = catalog.top_k();
-    request.arena_bytes = options_.cards[c].arena_bytes > 0 ? options_.cards[c].arena_bytes
-                                                            : AutoArenaBytes(c, request);
-    BERTH_ASSIGN_OR_RETURN(arena::ArenaPlan plan, arena::PlanArena(request));
-    scheduler::CardOptions card;
-    for (const arena::SlotClassPlan& k : plan.arena.classes) card.class_slots.push_back(k.slots);
-    card.ring_slots = plan.ring_slots;
-    core_options_.cards.push_back(std::move(card));
-    arena_plans_.push_back(std::move(plan));
-  }
-
-  std::vector<arena::ArenaClass> host_classes;
-  uint64_t largest = 0;
-  for (const SizeClass& c : catalog.size_classes()) {
-    host_classes.push_back(
-        {c.host_bytes, static_cast<uint32_t>(c.layers.size()) * catalog.experts(), 0});
-    largest = std::max(largest, c.host_bytes);
-  }
-  uint64_t host_bytes = 0;
-  if (options_.host_tier_bytes > 0) {
-    BERTH_ASSIGN_OR_RETURN(const arena::SlotPlan plan,
-                           arena::PlanSlots(host_classes, options_.host_tier_bytes));
-    for (const arena::SlotClassPlan& k : plan.classes) {
-      core_options_.host_class_slots.push_back(k.slots);
-    }
-    host_bytes = plan.used_bytes;
-  }
-  const uint64_t staging =
-      options_.staging_bytes > 0
-          ? options_.staging_bytes
-          : std::max<uint64_t>(4ull * options_.chunk * largest, kLeastStagingBytes);
-  const uint64_t slots = std::min<uint64_t>(staging / largest, catalog.units() + 2);
-  if (slots < 2) {
-    return InvalidArgumentError("staging of " + FormatBytes(staging) +
-                                " holds fewer than two units: raise staging_bytes to " +
-                                FormatBytes(2 * largest));
-  }
-  core_options_.prefetch_staging_slots = static_cast<uint32_t>(std::max<uint64_t>(1, slots / 8));
-  core_options_.staging_slots = static_cast<uint32_t>(slots) - core_options_.prefetch_staging_slots;
-
-  core_options_.policy = options_.policy;
-  core_options_.sharing = static_cast<scheduler::CoreOptions::Sharing>(options_.slots);
-  core_options_.chunk = options_.chunk;
-  core_options_.sweep_rows = options_.sweep_rows;
-  core_options_.sweep_share = options_.sweep_share;
-  core_options_.seed = options_.seed;
-  core_options_.host_exclusive = options_.host_exclusive;
-  core_options_.host_policy = options_.host_policy;
-  core_options_.read_bytes_in_flight = options_.read_bytes_in_flight;
-  // A demand that finds one unit before it waits at most as long again as it takes alone.
-  core_options_.prefetch_read_bytes_in_flight =
-      options_.prefetch_read_bytes_in_flight > 0 ? options_.prefetch_read_bytes_in_flight : largest;
-  core_options_.prefetch_copy_bytes_in_flight = largest;
-  core_options_.max_tickets = options_.max_sessions * options_.max_in_flight;
-  core_options_.max_rows = options_.max_rows;
-  core_options_.max_leases = kMaxLeases;
-  core_options_.max_lease_units = kMaxLeaseUnits;
-  return CheckBudget(host_bytes, slots * largest);
-}
-
-uint64_t Engine::PlacesBytes() const {
-  const uint64_t pairs = static_cast<uint64_t>(options_.max_rows) * shape_.top_k;
-  uint64_t bytes = pairs * sizeof(int32_t);
-  if (options_.compute) {
-    bytes += pairs * sizeof(float) +
-             static_cast<uint64_t>(options_.max_rows) * shape_.hidden * sizeof(float) +
-             pairs * shape_.hidden * sizeof(float) +
-             std::min<uint64_t>(pairs, shape_.experts) * sizeof(kernels::WaveUnit);
-  }
-  return bytes * core_options_.max_tickets;
-}
-
-Status Engine::CheckBudget(uint64_t host_tier, uint64_t staging) {
-  std::vector<arena::BudgetItem> items = {{"host tier", host_tier, "--host-tier"},
-                                          {"staging", staging, "--chunk"},
-                                          {"workspace", PlacesBytes(), "max_rows"}};
-  for (size_t c = 0; c < cards_.size(); ++c) {
-    // A host card's memory is the machine's.
-    if (cards_[c].device->info().backend != "host") continue;
-    const std::string& name = options_.cards[c].device;
-    items.push_back({"arena of " + name, arena_plans_[c].arena.used_bytes, "--arena"});
-    items.push_back({"ring of " + name, arena_plans_[c].ring_bytes(), "--ring"});
-  }
-  BERTH_ASSIGN_OR_RETURN(const uint64_t available, arena::AvailableHostBytes());
-  return arena::CheckBudget(items, available);
 }
 
 Status Engine::AllocateCards() {
@@ -254,12 +146,12 @@ Status Engine::OpenReads(const EngineHooks& hooks) {
     reads_.resize(outstanding);
     for (uint32_t r = outstanding; r > 0; --r) free_reads_.push_back(r - 1);
     extents_left_.resize(host_.slot_count());
-    leases_.resize(kMaxLeases);
-    for (LeasePlace& lease : leases_) lease.units.reserve(kMaxLeaseUnits);
+    leases_.resize(core_options_.max_leases);
+    for (LeasePlace& lease : leases_) lease.units.reserve(core_options_.max_lease_units);
     session_open_.resize(options_.max_sessions);
     BERTH_ASSIGN_OR_RETURN(core_, scheduler::Core::Create(core_options_, this));
   }
-  if (checksums_) {
+  if (info_.checksums) {
     // make_unique could not see the private base.
     checksum_worker_.reset(new ChecksumWorker(catalog_.get(), &host_, outstanding, this));
   }
@@ -297,9 +189,9 @@ Status Engine::MakeStreams() {
   };
   for (Card& card : cards_) {
     BERTH_RETURN_IF_ERROR(
-        make(card, "copy in", core_options_.max_copies, &copy_in_port_, false, &card.copy_in));
+        make(card, "copy in", core_options_.max_copies, &copy_port_, false, &card.copy_in));
     BERTH_RETURN_IF_ERROR(
-        make(card, "copy out", core_options_.max_copies, &copy_out_port_, false, &card.copy_out));
+        make(card, "copy out", core_options_.max_copies, &copy_port_, false, &card.copy_out));
     BERTH_RETURN_IF_ERROR(make(card, "table", 2 * live, &table_port_, false, &card.table));
     BERTH_RETURN_IF_ERROR(make(card, "compute", live + 2 * core_options_.max_tickets, &wave_port_,
                                true, &card.compute));
@@ -337,9 +229,9 @@ void Engine::FillInfo() {
   info_.memory.host_tier_bytes = host_.tier_bytes();
   info_.memory.staging_bytes = host_.staging_bytes();
   for (const StepPlace& place : places_) info_.memory.workspace_bytes += place.bytes();
-  info_.memory.books_bytes = core_->resident_bytes();
+  info_.memory.books_bytes = core_->resident_bytes() + BooksBytes();
   info_.memory.catalog_bytes = catalog_->resident_bytes();
-  info_.notes = core_->notes();
+  for (const std::string& note : core_->notes()) info_.notes.push_back(note);
   for (std::string& note : host_.notes()) info_.notes.push_back(std::move(note));
 }
 

@@ -161,14 +161,12 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   runtime_options.max_sessions = 1;
   runtime_options.max_in_flight = 1;
   ResetPeakResidentBytes();
-  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<Catalog> catalog, Engine::ReadModel(runtime_options));
-  report.shape = Engine::ShapeOf(*catalog);
-  report.verified = runtime_options.verify_checksums && catalog->has_checksums();
+  BERTH_ASSIGN_OR_RETURN(report.shape, Runtime::Inspect(runtime_options));
   BERTH_RETURN_IF_ERROR(CheckMatch(trace->info(), report.shape, options.trace));
-  BERTH_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                         Engine::Open(runtime_options, std::move(catalog), options.hooks));
-  Runtime runtime(std::move(engine));
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> opened, options.open(runtime_options));
+  Runtime& runtime = *opened;
   report.info = runtime.info();
+  report.verified = report.info.checksums;
   StepBuffers buffers(report.shape, runtime_options.max_rows, runtime_options.seed,
                       runtime_options.compute);
   report.open_s = Since(start);

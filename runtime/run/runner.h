@@ -11,7 +11,6 @@
 
 #include "berth/runtime.h"
 #include "berth/status.h"
-#include "runtime/engine/engine.h"
 #include "runtime/run/pass_source.h"
 
 namespace berth {
@@ -23,7 +22,8 @@ struct RunOptions {
   RuntimeOptions runtime;  // max_rows and max_in_flight are set by the run
   std::string trace;
   PassOptions passes;
-  EngineHooks hooks;  // tests only
+  // How the runtime is opened; tests put another storage in.
+  std::function<Result<std::unique_ptr<Runtime>>(const RuntimeOptions&)> open = Runtime::Open;
   // Called after every pass with passes done and all.
   std::function<void(uint64_t done, uint64_t passes)> progress;
 };

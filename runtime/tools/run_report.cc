@@ -57,6 +57,7 @@ void AddFacts(const RunReport& r, Facts* facts) {
   facts->Add("replayed", FormatCount(r.tokens) + " tokens in " + FormatCount(c.passes) +
                              " passes, " + FormatCount(c.steps) + " steps, " +
                              FormatCount(c.distinct_units) + " units used");
+  facts->Add("machine", r.info.machine);
   facts->Add("reads", r.info.io_rung +
                           (r.info.io_reason.empty() ? "" : " (" + r.info.io_reason + ")") +
                           (r.verified ? ", every unit proved against its checksum" : ""));
@@ -214,6 +215,7 @@ json ReportJson(const RunReport& r) {
                {"bytes_d2h", sums.d2h},
                {"decisions", absl::StrFormat("%016x", c.decisions)},
                {"chunk", r.info.chunk},
+               {"machine", r.info.machine},
                {"io", r.info.io_rung},
                {"io_reason", r.info.io_reason},
                {"notes", r.info.notes},

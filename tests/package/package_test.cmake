@@ -30,7 +30,8 @@ foreach(folder absl io kernels runtime)
   endif()
 endforeach()
 step("configure the consumer"
-     "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CONSUMER}" -B "${WORK_DIR}/consumer" -DCMAKE_PREFIX_PATH=${prefix}
+     "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CONSUMER}" -B "${WORK_DIR}/consumer"
+     -DCMAKE_PREFIX_PATH=${prefix}
      -DCMAKE_CXX_COMPILER=${CXX_COMPILER} -DCMAKE_C_COMPILER=${C_COMPILER}
      -DCMAKE_BUILD_TYPE=Release)
 step("build the consumer" "${CMAKE_COMMAND}" --build "${WORK_DIR}/consumer")

@@ -226,7 +226,7 @@ TEST(RunEquality, WhateverGoesWrongAndIsMadeGood) {
       plan.rate(io::Fault::kShortRead) = 0.2;
       plan.rate(io::Fault::kBusyRecovers) = 0.1;
       plan.rate(io::Fault::kIoErrorRecovers) = 0.2;
-      options.hooks = Faulty(plan);
+      options.open = OpenOver(plan);
       const std::optional<RunReport> report = ExpectSame(options);
       ASSERT_TRUE(report);
       EXPECT_GT(report->stats.moved.retries, 0u);

@@ -100,7 +100,7 @@ TEST(RunError, FailedStepsAreCountedAndNoHashIsGiven) {
   io::FaultPlan plan;
   plan.rate(io::Fault::kIoErrorStays) = 0.02;
   RunOptions options = Tight(SmallModel::Get().gguf);
-  options.hooks = Faulty(plan);
+  options.open = OpenOver(plan);
   const Result<RunReport> report = RunTrace(options);
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   EXPECT_GT(report->failed_steps, 0u);

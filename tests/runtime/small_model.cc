@@ -160,6 +160,11 @@ Result<std::unique_ptr<Runtime>> OpenRuntime(const RuntimeOptions& options,
   return std::make_unique<Runtime>(std::move(engine));
 }
 
+std::function<Result<std::unique_ptr<Runtime>>(const RuntimeOptions&)> OpenOver(
+    const io::FaultPlan& plan) {
+  return [plan](const RuntimeOptions& options) { return OpenRuntime(options, Faulty(plan)); };
+}
+
 uint64_t AtLeast(std::string_view message) {
   const size_t at = message.find("at least ");
   return at == message.npos

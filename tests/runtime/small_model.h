@@ -4,12 +4,14 @@
 #define BERTH_TESTS_RUNTIME_SMALL_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "berth/runtime.h"
 #include "io/storage/fault_plan.h"
+#include "runtime/engine/engine.h"
 #include "runtime/run/runner.h"
 #include "tests/temporary_directory.h"
 
@@ -63,6 +65,9 @@ void SetCards(uint32_t cards, RuntimeOptions* options);
 EngineHooks Faulty(const io::FaultPlan& plan);
 Result<std::unique_ptr<Runtime>> OpenRuntime(const RuntimeOptions& options,
                                              const EngineHooks& hooks = EngineHooks());
+// The way a run opens its runtime, over a storage with these faults.
+std::function<Result<std::unique_ptr<Runtime>>(const RuntimeOptions&)> OpenOver(
+    const io::FaultPlan& plan);
 
 // The number after "at least " in a message; 0 where there is none.
 uint64_t AtLeast(std::string_view message);

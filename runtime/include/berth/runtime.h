@@ -28,6 +28,16 @@ namespace berth {
 class Engine;
 class Session;
 
+// One matrix of a unit: y[rows] = W[rows][cols] x[cols], quantized, row after row.
+struct UnitTensor {
+  TensorRole role = TensorRole::kGate;  // of a fused gate_up tensor, two of these: gate and up
+  TensorType type = TensorType::kF32;
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  uint64_t row_bytes = 0;
+  uint64_t offset = 0;  // of row 0, from the unit's address on a card
+};
+
 // What the model is, for callers that build steps.
 struct ModelShape {
   uint32_t layers = 0;  // MoE layers, in trace order
@@ -41,7 +51,8 @@ struct ModelShape {
 struct Step {
   uint32_t layer = 0;
   uint32_t rows = 0;  // 1 .. max_rows
-  // Inputs [rows][hidden], x_stride elements apart (0: hidden). Read before Enqueue returns.
+  // Inputs [rows][hidden] in host memory, x_stride elements apart (0: hidden), aligned to their
+  // element. Read before Enqueue returns. What is not finite gives what is not finite.
   const void* x = nullptr;
   DataType x_type = DataType::kF32;
   size_t x_stride = 0;
@@ -53,7 +64,8 @@ struct Step {
   void* y = nullptr;
   DataType y_type = DataType::kF32;
   size_t y_stride = 0;
-  // Number of the forward pass: the clock of the policies. Must not decrease.
+  // Number of the forward pass: the clock of the policies. A number below the largest that any
+  // session gave counts as the largest.
   uint64_t pass = 0;
 };
 
@@ -63,7 +75,9 @@ struct Ticket {
 };
 
 // Keeps units in card memory while an engine's own kernels use them. Move-only; the destructor
-// gives the units back.
+// gives the units back. Used by one thread at a time. A runtime holds at most 64 leases of at most
+// 512 units each, and of each pool of slots 3 x top-k always stay unpinned: a pool of that size
+// gives no lease.
 class Lease {
  public:
   Lease() = default;
@@ -75,8 +89,8 @@ class Lease {
   // Blocks until all units are in place. DataLoss or Unavailable where one cannot be read; the
   // lease is void then.
   Status Wait();
-  // Address of the i-th unit in the memory of its card, and which card that is; after Wait. The
-  // tensors lie at the catalog's card offsets.
+  // Address of the i-th unit in the memory of its card, and which card that is; after Wait. Its
+  // tensors lie there as Runtime::unit_layout says.
   const std::byte* address(size_t i) const;
   uint32_t card(size_t i) const;
   void Release();
@@ -128,7 +142,12 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
+  // What a model is, from its headers alone; nothing is allocated for serving it.
+  static Result<ModelShape> Inspect(const RuntimeOptions& options);
+
   const ModelShape& shape() const;
+  // The tensors of every unit of a layer, in order of their offsets.
+  std::span<const UnitTensor> unit_layout(uint32_t layer) const;
   const RuntimeInfo& info() const;
   // A consistent reading; takes a lock for a moment.
   Stats stats() const;

@@ -22,7 +22,8 @@ struct TimeSplit {
 
 // Bytes that drivers saw moving (the counters are what the core decided to move).
 struct MovedBytes {
-  uint64_t storage = 0;  // arrived from storage, alignment included
+  uint64_t storage = 0;  // arrived from storage, alignment included (but for what of it lies
+                         // beyond the end of a file)
   uint64_t retried = 0;  // asked for a second time
   uint64_t retries = 0;  // times
   uint64_t h2d = 0;
@@ -55,9 +56,11 @@ struct RuntimeInfo {
   std::vector<CardInfo> cards;
   std::vector<uint32_t> host_class_slots;
   uint32_t staging_slots = 0;
-  uint32_t chunk = 0;     // after clamping
-  std::string io_rung;    // "io_uring+registered", ...
-  std::string io_reason;  // why not a better one; empty on the best
+  uint32_t chunk = 0;      // after clamping
+  std::string machine;     // "2 cores, 2 processors, 1 NUMA node, 25.3 GB"
+  bool checksums = false;  // every unit that is read is proved against one
+  std::string io_rung;     // "io_uring+registered", ...
+  std::string io_reason;   // why not a better one; empty on the best
   MemoryUse memory;
   std::vector<std::string> notes;  // what was clamped, assumed or refused by the machine
 };

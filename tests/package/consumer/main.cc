@@ -50,6 +50,13 @@ berth::Status Serve(const std::string& model) {
   BERTH_ASSIGN_OR_RETURN(berth::Lease lease, session->Acquire(leased));
   BERTH_RETURN_IF_ERROR(lease.Wait());
   if (lease.address(0) == nullptr) return berth::InternalError("a leased unit has no address");
+  for (const berth::UnitTensor& tensor : runtime->unit_layout(0)) {
+    std::printf("%s: %u x %u at %llu\n", std::string(berth::TensorRoleName(tensor.role)).c_str(),
+                tensor.rows, tensor.cols, static_cast<unsigned long long>(tensor.offset));
+    if (tensor.role == berth::TensorRole::kDown && tensor.rows != shape.hidden) {
+      return berth::InternalError("the down matrix does not lead back to the model's width");
+    }
+  }
   lease.Release();
 
   const berth::Counters counters = runtime->stats().counters;
