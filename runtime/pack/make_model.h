@@ -40,8 +40,10 @@ struct MakeModelReport {
   uint64_t bytes = 0;  // of all files
 };
 
-// Every byte is a function of the options but for `threads`. All files appear whole or not at all,
-// after the last of them was written. `progress` may be null.
+// Every byte is a function of the options but for `output` and `threads`. All files appear whole or
+// not at all, after the last of them was written; shards carry the name of their set
+// (catalog::kSplitSetKey), so that those of two sets are not taken for one model. `progress` may be
+// null.
 Result<MakeModelReport> MakeModel(const MakeModelOptions& options, Progress* progress);
 
 }  // namespace berth::models

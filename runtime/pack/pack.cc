@@ -16,6 +16,7 @@
 #include "runtime/base/math.h"
 #include "runtime/catalog/catalog.h"
 #include "runtime/catalog/expert_tensors.h"
+#include "runtime/catalog/model_metadata.h"
 #include "runtime/catalog/pack_layout.h"
 #include "runtime/pack/tensor_size.h"
 #include "runtime/pack/unit_batch.h"
@@ -41,7 +42,8 @@ struct Chunk {
 
 // Keys of the old layout of the files, which the new file has its own of.
 bool OfTheOldLayout(std::string_view key) {
-  return key.starts_with("split.") || key.starts_with("berth.pack.") || key == "general.alignment";
+  return key.starts_with("split.") || key == catalog::kSplitSetKey ||
+         key.starts_with("berth.pack.") || key == "general.alignment";
 }
 
 bool IsExpertWeight(std::string_view name) {
