@@ -1,7 +1,5 @@
 #include "runtime/pack/pack.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -18,6 +16,7 @@
 #include "runtime/catalog/expert_tensors.h"
 #include "runtime/catalog/model_metadata.h"
 #include "runtime/catalog/pack_layout.h"
+#include "runtime/catalog/sidecar.h"
 #include "runtime/pack/tensor_size.h"
 #include "runtime/pack/unit_batch.h"
 
@@ -231,15 +230,9 @@ class Packer {
 
 // Replacing the model by its own pack would throw away what the pack is verified against.
 Status CheckOutput(const Catalog& catalog, const std::string& output) {
-  struct stat out;
-  if (stat(output.c_str(), &out) != 0) return Status();
-  for (const ModelFile& file : catalog.files()) {
-    struct stat in;
-    if (stat(file.path.c_str(), &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
-      return InvalidArgumentError(output + ": is a file of the model itself: name another output");
-    }
-  }
-  return Status();
+  std::vector<std::string> files = {catalog::SidecarPath(catalog)};
+  for (const ModelFile& file : catalog.files()) files.push_back(file.path);
+  return io::CheckIsNoInput(output, files, "a file of the model itself");
 }
 
 }  // namespace
