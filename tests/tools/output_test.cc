@@ -99,7 +99,28 @@ TEST_F(Output, APipeThatIsRead) {
 TEST_F(Output, ALinkIsNamedBeforeTheWork) {
   fs::create_symlink("absent", dir_ / "dangling");
   ExpectOneLine(Berth(Run(dir_ / "dangling")), 2, "is a link");
-  
+}
+
+TEST_F(Output, AStandardOutputThatTakesNothing) {
+  const std::vector<std::vector<std::string>> all = {
+      {"--help"},
+      {"--version"},
+      {"run", "--help"},
+      {"inspect", dir_ / "m.gguf"},
+      {"inspect", dir_ / "m.gguf", "--json", "-"},
+      {"verify", dir_ / "m.gguf", "--source", dir_ / "m.gguf"},
+      {"pack", dir_ / "m.gguf", "p.gguf", "--force"},
+      {"make-model", "n.gguf", "--layers", "1", "--experts", "2", "--top-k", "1", "--hidden", "256",
+       "--ffn", "256", "--force"},
+      Run("-"),
+      {"run", dir_ / "m.gguf", "--trace", dir_ / "t", "--arena", "64MB"}};
+  for (const auto& arguments : all) {
+    SCOPED_TRACE(arguments[0] + " " + arguments.back());
+    const Ran full = Berth(arguments, dir_.path().string(), "exec > /dev/full");
+    ExpectOneLine(full, 1, "standard output: No space left on device");
+    const Ran closed = Berth(arguments, dir_.path().string(), "exec >&-");
+    ExpectOneLine(closed, 1, "standard output: Bad file descriptor");
+  }
 }
 
 }  // namespace
