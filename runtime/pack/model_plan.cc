@@ -21,7 +21,9 @@ class Planner {
 
   Result<ModelPlan> Plan() {
     BERTH_RETURN_IF_ERROR(CheckOptions());
-    BERTH_ASSIGN_OR_RETURN(conventions_, kernels::ConventionsOf(options_.architecture));
+    BERTH_ASSIGN_OR_RETURN(conventions_, options_.conventions.empty()
+                                             ? kernels::ConventionsOf(options_.architecture)
+                                             : kernels::ParseConventions(options_.conventions));
     BERTH_ASSIGN_OR_RETURN(const std::vector<LayerTypes> types,
                            ParseLayerTypes(options_.types, options_.layers));
     if (options_.shared) BERTH_RETURN_IF_ERROR(AddModelTensors());
@@ -37,6 +39,10 @@ class Planner {
 
  private:
   Status CheckOptions() const {
+    if (options_.output.empty()) {
+      return InvalidArgumentError("the output's name is empty: name a file");
+    }
+    if (options_.architecture.empty()) return InvalidArgumentError("--arch is empty");
     const auto positive = [](const char* flag, uint64_t value, uint64_t at_most) {
       if (value >= 1 && value <= at_most) return Status();
       return InvalidArgumentError(std::string(flag) + " is " + std::to_string(value) +

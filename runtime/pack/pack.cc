@@ -238,6 +238,9 @@ Status CheckOutput(const Catalog& catalog, const std::string& output) {
 }  // namespace
 
 Result<PackReport> PackModel(const PackOptions& options, Progress* progress) {
+  if (options.output.empty()) {
+    return InvalidArgumentError("the output's name is empty: name a file");
+  }
   BERTH_ASSIGN_OR_RETURN(const io::GgufShards shards, io::ReadGgufShards(options.model));
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Catalog> catalog,
                          Catalog::Open(options.model, {.conventions = options.conventions}));

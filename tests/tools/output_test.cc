@@ -99,6 +99,33 @@ TEST_F(Output, APipeThatIsRead) {
 TEST_F(Output, ALinkIsNamedBeforeTheWork) {
   fs::create_symlink("absent", dir_ / "dangling");
   ExpectOneLine(Berth(Run(dir_ / "dangling")), 2, "is a link");
+  fs::create_symlink("loop", dir_ / "loop");
+  ExpectOneLine(Berth(Run(dir_ / "loop")), 2, "loop");
+}
+
+TEST_F(Output, RequestsThatCannotBeMeant) {
+  const std::string model = dir_ / "m.gguf";
+  const std::vector<std::string> shape = {"--layers", "1",        "--experts", "2",     "--top-k",
+                                          "1",        "--hidden", "256",       "--ffn", "256"};
+  const auto make = [&](std::vector<std::string> first) {
+    first.insert(first.begin(), "make-model");
+    first.insert(first.end(), shape.begin(), shape.end());
+    return Berth(first, dir_.path().string());
+  };
+  ExpectOneLine(Berth({"pack", model, ""}), 2, "the output's name is empty");
+  ExpectOneLine(make({"", "--split", "2"}), 2, "the output's name is empty");
+  ExpectOneLine(make({"", "--split", "1"}), 2, "the output's name is empty");
+  ExpectOneLine(Berth({"inspect", ""}), 2, "the name of a file is empty");
+  ExpectOneLine(Berth({"inspect", model, "--json", ""}), 2, "the name is empty");
+  ExpectOneLine(Berth({"verify", model, "--source", model, "--force"}), 2, "--write");
+  fs::create_symlink("circle", dir_ / "circle");
+  ExpectOneLine(Berth({"inspect", dir_ / "circle"}), 2, "circle");
+  ExpectOneLine(Berth({"pack", model, dir_ / "circle/p.gguf"}), 2, "circle");
+  // The advice that an unknown architecture brings can be followed.
+  ExpectOneLine(make({"new.gguf", "--arch", "brandnewmoe"}), 2, "--conventions");
+  EXPECT_EQ(make({"new.gguf", "--arch", "brandnewmoe", "--conventions", "squared-relu"}).code, 0);
+  const Ran read = Berth({"inspect", dir_ / "new.gguf", "--conventions", "squared-relu"});
+  EXPECT_EQ(read.code, 0) << read.err;
 }
 
 TEST_F(Output, AStandardOutputThatTakesNothing) {
