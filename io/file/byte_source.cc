@@ -25,6 +25,7 @@ Status ByteSource::ReadAt(uint64_t offset, std::span<std::byte> to) const {
 }
 
 Result<std::unique_ptr<FileSource>> FileSource::Open(const std::string& path) {
+  if (path.empty()) return InvalidArgumentError("the name of a file is empty");
   // Non-blocking, so that a FIFO is refused below instead of waiting for a writer.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoError(errno, path);

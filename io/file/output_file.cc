@@ -52,19 +52,6 @@ void RemoveStaleTemporaries(const std::string& path) {
   }
 }
 
-// A folder's entries reach the drive only when the folder itself is synced.
-Status SyncFolder(const std::string& path) {
-  const std::string folder = FolderOf(path);
-  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoError(errno, folder);
-  const int result = fsync(fd);
-  const int error = errno;
-  close(fd);
-  // Some file systems cannot sync folders and say EINVAL; there is no more to do there.
-  if (result != 0 && error != EINVAL) return ErrnoError(error, folder + ": sync");
-  return Status();
-}
-
 Status Exists(const std::string& path) {
   return FailedPreconditionError(path +
                                  ": exists already: remove it, or say --force to replace it");
@@ -80,6 +67,7 @@ std::string OutputFile::Failed(std::string_view what) const {
 
 Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path, uint64_t bytes,
                                                        const OutputOptions& options) {
+  if (path.empty()) return InvalidArgumentError("the output's name is empty: name a file");
   struct stat info;
   if (lstat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return InvalidArgumentError(path + ": is a directory");
@@ -90,6 +78,7 @@ Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path, 
     return ErrnoError(errno, path);
   }
   std::unique_ptr<OutputFile> file(new OutputFile(path, options));
+  BERTH_RETURN_IF_ERROR(file->OpenFolder());
   RemoveStaleTemporaries(path);
   BERTH_RETURN_IF_ERROR(file->OpenTemporary());
   BERTH_RETURN_IF_ERROR(file->Reserve(bytes));
@@ -104,6 +93,14 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
   if (direct_fd_ >= 0) close(direct_fd_);
   if (fd_ >= 0) close(fd_);
+  if (folder_fd_ >= 0) close(folder_fd_);
+}
+
+// Now, not when it is synced: by then the work is done, and it would be for nothing.
+Status OutputFile::OpenFolder() {
+  folder_fd_ = open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder_fd_ >= 0 || errno == EACCES) return Status();
+  return ErrnoError(errno, Failed("cannot open folder '" + folder() + "'"));
 }
 
 Status OutputFile::OpenTemporary() {
@@ -119,19 +116,27 @@ Status OutputFile::OpenTemporary() {
   return OpenNamedTemporary();
 }
 
-Status OutputFile::OpenNamedTemporary() {
+std::string OutputFile::TemporaryName() const {
   // The process id does not tell two outputs of one process apart: the target's name does.
-  temporary_ = folder() + "/" + TemporaryPrefix(path_) + std::to_string(getpid()) +
-               std::string(kTemporaryEnd);
-  fd_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd_ < 0) {
+  return folder() + "/" + TemporaryPrefix(path_) + std::to_string(getpid()) +
+         std::string(kTemporaryEnd);
+}
+
+Status OutputFile::OpenNamedTemporary() {
+  while (true) {
+    fd_ = open(TemporaryName().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) return ErrnoError(errno, Failed("cannot write to folder '" + folder() + "'"));
+    temporary_ = TemporaryName();
+    if (flock(fd_, LOCK_EX) != 0 && errno != ENOLCK && errno != EOPNOTSUPP) {
+      return ErrnoError(errno, Failed("cannot lock the temporary file"));
+    }
+    // Between the two, another process may have taken it for a dead one's and removed it.
+    struct stat info;
+    if (fstat(fd_, &info) != 0 || info.st_nlink > 0) return Status();
+    close(fd_);
+    fd_ = -1;
     temporary_.clear();
-    return ErrnoError(errno, Failed("cannot write to folder '" + folder() + "'"));
   }
-  if (flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno != ENOLCK && errno != EOPNOTSUPP) {
-    return ErrnoError(errno, Failed("cannot lock the temporary file"));
-  }
-  return Status();
 }
 
 Status OutputFile::Reserve(uint64_t bytes) {
@@ -189,47 +194,124 @@ Status OutputFile::WriteAt(uint64_t offset, std::span<const std::byte> from) {
 }
 
 Status OutputFile::Commit() {
-  if (fsync(fd_) != 0) return ErrnoError(errno, Failed("sync"));
+  BERTH_RETURN_IF_ERROR(Sync());
   BERTH_RETURN_IF_ERROR(Publish());
-  return SyncFolder(path_);
+  Status status = SyncFolder();
+  if (!status.ok()) Withdraw();
+  return status;
+}
+
+Status OutputFile::Sync() {
+  if (fsync(fd_) != 0) return ErrnoError(errno, Failed("sync"));
+  return Status();
 }
 
 Status OutputFile::Publish() {
-  if (!temporary_.empty()) return PublishOver(temporary_);
+  Status status = temporary_.empty() ? PublishUnnamed() : PublishNamed();
+  published_ = status.ok();
+  return status;
+}
+
+Status OutputFile::PublishUnnamed() {
   const std::string self = "/proc/self/fd/" + std::to_string(fd_);
   if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
     return Status();
   }
   if (errno != EEXIST) return ErrnoError(errno, Failed("cannot give the file its name"));
   if (!options_.replace) return Exists(path_);
-  // A link cannot replace a name, a rename can.
-  temporary_ = folder() + "/" + TemporaryPrefix(path_) + std::to_string(getpid()) +
-               std::string(kTemporaryEnd);
-  if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-    temporary_.clear();
+  // A link cannot replace a name, a rename can. As long as it is a temporary, the lock tells others
+  // that its process lives; where there are no locks nobody removes it either.
+  (void)flock(fd_, LOCK_EX | LOCK_NB);
+  const std::string name = TemporaryName();
+  if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
     return ErrnoError(errno, Failed("cannot give the file its name"));
   }
-  return PublishOver(temporary_);
+  temporary_ = name;
+  return Replace();
 }
 
-Status OutputFile::PublishOver(const std::string& temporary) {
-  int result = 0;
-  if (options_.replace) {
-    result = rename(temporary.c_str(), path_.c_str());
-  } else {
-    result = static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, temporary.c_str(), AT_FDCWD,
-                                      path_.c_str(), RENAME_NOREPLACE));
-    if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
-      // A file system without that flag: a link never replaces either, the old name goes after.
-      result = link(temporary.c_str(), path_.c_str());
-      if (result == 0) unlink(temporary.c_str());
-    }
+Status OutputFile::PublishNamed() {
+  int result = static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, temporary_.c_str(), AT_FDCWD,
+                                        path_.c_str(), RENAME_NOREPLACE));
+  if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
+    // A file system without that flag: a link never replaces either, the old name goes after.
+    result = link(temporary_.c_str(), path_.c_str());
+    if (result == 0) unlink(temporary_.c_str());
   }
-  if (result != 0) {
-    if (errno == EEXIST) return Exists(path_);
+  if (result == 0) {
+    temporary_.clear();
+    return Status();
+  }
+  // One without links as well can only rename.
+  const bool exists = errno == EEXIST;
+  if (exists && !options_.replace) return Exists(path_);
+  if (!exists && !(options_.replace && (errno == EPERM || errno == EOPNOTSUPP))) {
+    return ErrnoError(errno, Failed("cannot give the file its name"));
+  }
+  return Replace();
+}
+
+Status OutputFile::Replace() {
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
     return ErrnoError(errno, Failed("cannot give the file its name"));
   }
   temporary_.clear();
+  replaced_ = true;
+  return Status();
+}
+
+// A folder's entries reach the drive only when the folder itself is synced.
+Status OutputFile::SyncFolder() {
+  const int result = folder_fd_ >= 0 ? fsync(folder_fd_) : syncfs(fd_);
+  // Some file systems cannot sync folders and say EINVAL; there is no more to do there.
+  if (result == 0 || errno == EINVAL) return Status();
+  const std::string what = "sync of folder '" + folder() + "'";
+  if (!replaced_) return ErrnoError(errno, Failed(what));
+  return ErrnoError(errno, path_ + ": was replaced, but may not be on the drive yet: " + what);
+}
+
+void OutputFile::Withdraw() {
+  if (!published_ || replaced_) return;
+  // Only this very file: another process may have replaced it already.
+  struct stat mine, there;
+  if (fstat(fd_, &mine) != 0 || lstat(path_.c_str(), &there) != 0) return;
+  if (mine.st_dev == there.st_dev && mine.st_ino == there.st_ino) unlink(path_.c_str());
+  published_ = false;
+}
+
+Status CommitAll(std::span<const std::unique_ptr<OutputFile>> files) {
+  if (files.empty()) return Status();
+  for (const auto& file : files) BERTH_RETURN_IF_ERROR(file->Sync());
+  Status status;
+  for (size_t i = files.size(); i-- > 0 && status.ok();) status = files[i]->Publish();
+  std::string replaced;
+  OutputFile* speaker = files.front().get();
+  for (const auto& file : files) {
+    if (!file->replaced()) continue;
+    replaced += (replaced.empty() ? "" : ", ") + file->path();
+    speaker = file.get();
+  }
+  if (status.ok()) {
+    status = speaker->SyncFolder();
+    // All of them are there, and of those that were there before one cannot be had back.
+    if (status.ok() || !replaced.empty()) return status;
+  }
+  for (const auto& file : files) file->Withdraw();
+  if (replaced.empty()) return status;
+  return Status(status.code(), std::string(status.message()) + "; replaced already: " + replaced +
+                                   ": write all of them again");
+}
+
+Status CheckIsNoInput(const std::string& output, std::span<const std::string> inputs,
+                      std::string_view what) {
+  struct stat out;
+  if (stat(output.c_str(), &out) != 0) return Status();
+  for (const std::string& input : inputs) {
+    struct stat in;
+    if (stat(input.c_str(), &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+      return InvalidArgumentError(output + ": is " + std::string(what) + ": name another output");
+    }
+  }
   return Status();
 }
 

@@ -99,6 +99,8 @@ Status ErrnoError(int error, std::string_view what) {
     case ENOTDIR:
     case EISDIR:
     case ENAMETOOLONG:
+    case ELOOP:  // links in a circle
+    case ENXIO:  // a socket, or a pipe that nobody reads
       code = StatusCode::kInvalidArgument;
       break;
     default:

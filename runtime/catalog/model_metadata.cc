@@ -44,10 +44,28 @@ class Reader {
   const io::GgufShards& shards_;
 };
 
+std::string SetOf(const io::GgufFile& file) {
+  const io::GgufKeyValue* entry = file.Find(kSplitSetKey);
+  return entry == nullptr ? "" : entry->raw;
+}
+
+// Shapes and counts do not tell apart the shards of two models that were made alike.
+Status CheckOneSet(const io::GgufShards& shards) {
+  const io::GgufFile& first = shards.files.front();
+  for (const io::GgufFile& file : shards.files) {
+    if (SetOf(file) == SetOf(first)) continue;
+    return InvalidArgumentError(file.path + ": belongs to another model than " + first.path + ": " +
+                                std::string(kSplitSetKey) + " is '" + SetOf(file) +
+                                "', expected '" + SetOf(first) + "'");
+  }
+  return Status();
+}
+
 }  // namespace
 
 Result<ModelMetadata> ReadModelMetadata(const io::GgufShards& shards,
                                         const std::string& conventions) {
+  BERTH_RETURN_IF_ERROR(CheckOneSet(shards));
   const Reader reader(shards);
   ModelMetadata model;
   model.path = reader.path();

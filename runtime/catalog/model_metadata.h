@@ -5,12 +5,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "berth/status.h"
 #include "io/gguf/gguf_shards.h"
 #include "kernels/expert/expert_spec.h"
 
 namespace berth::catalog {
+
+// String in every shard of a model that was made here: equal in all, or the shards are of several.
+inline constexpr std::string_view kSplitSetKey = "berth.split.set";
 
 struct ModelMetadata {
   std::string path;  // of the first file, for messages
@@ -28,6 +32,7 @@ struct ModelMetadata {
 };
 
 // `conventions`: as ParseConventions takes them; empty: from the table of architectures.
+// InvalidArgument where the shards are not of one set.
 Result<ModelMetadata> ReadModelMetadata(const io::GgufShards& shards,
                                         const std::string& conventions);
 

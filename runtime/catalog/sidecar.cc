@@ -42,8 +42,10 @@ std::string Preamble(const Catalog& catalog) {
 
 }  // namespace
 
+std::string SidecarPath(const std::string& first_file) { return first_file + ".berth-sums"; }
+
 std::string SidecarPath(const Catalog& catalog) {
-  return catalog.files().front().path + ".berth-sums";
+  return SidecarPath(catalog.files().front().path);
 }
 
 std::string EncodeSidecar(const Catalog& catalog, std::span<const UnitSums> checksums) {

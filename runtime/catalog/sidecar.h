@@ -20,6 +20,8 @@
 
 namespace berth::catalog {
 
+// `first_file`: the model's first.
+std::string SidecarPath(const std::string& first_file);
 std::string SidecarPath(const Catalog& catalog);
 // The sidecar's bytes for this model.
 std::string EncodeSidecar(const Catalog& catalog, std::span<const UnitSums> checksums);

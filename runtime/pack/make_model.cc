@@ -1,7 +1,5 @@
 #include "runtime/pack/make_model.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -73,17 +71,6 @@ Status WriteChunk(const ModelPlan& plan, const Chunk& chunk, uint64_t seed, io::
   return output->WriteAt(offset, bytes);
 }
 
-// All files or none: those that have their names already lose them if a later one cannot have its.
-Status CommitAll(std::span<const std::unique_ptr<io::OutputFile>> outputs) {
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    Status status = outputs[i]->Commit();
-    if (status.ok()) continue;
-    for (size_t done = 0; done < i; ++done) unlink(outputs[done]->path().c_str());
-    return status;
-  }
-  return Status();
-}
-
 }  // namespace
 
 Result<MakeModelReport> MakeModel(const MakeModelOptions& options, Progress* progress) {
@@ -110,7 +97,7 @@ Result<MakeModelReport> MakeModel(const MakeModelOptions& options, Progress* pro
     if (progress != nullptr) progress->Add(written);
     return Status();
   }));
-  BERTH_RETURN_IF_ERROR(CommitAll(outputs));
+  BERTH_RETURN_IF_ERROR(io::CommitAll(outputs));
   return report;
 }
 

@@ -15,6 +15,7 @@ namespace berth::models {
 struct MakeModelOptions {
   std::string output;  // with `files` > 1: becomes output-00001-of-0000N.gguf
   std::string architecture = "qwen3moe";
+  std::string conventions;  // of an architecture that is not in the table
   std::string types = "iq3_s+iq4_nl";  // as ParseLayerTypes takes them
   uint32_t layers = 0;                 // MoE layers
   uint32_t dense_layers = 0;           // before them
@@ -40,8 +41,10 @@ struct MakeModelReport {
   uint64_t bytes = 0;  // of all files
 };
 
-// Every byte is a function of the options but for `threads`. All files appear whole or not at all,
-// after the last of them was written. `progress` may be null.
+// Every byte is a function of the options but for `output` and `threads`. All files appear whole or
+// not at all, after the last of them was written; shards carry the name of their set
+// (catalog::kSplitSetKey), so that those of two sets are not taken for one model. `progress` may be
+// null.
 Result<MakeModelReport> MakeModel(const MakeModelOptions& options, Progress* progress);
 
 }  // namespace berth::models

@@ -5,7 +5,9 @@
 
 #include "io/gguf/gguf_shards.h"
 #include "kernels/expert/expert_spec.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/math.h"
+#include "runtime/catalog/model_metadata.h"
 #include "runtime/pack/layer_types.h"
 
 namespace berth::models {
@@ -19,7 +21,9 @@ class Planner {
 
   Result<ModelPlan> Plan() {
     BERTH_RETURN_IF_ERROR(CheckOptions());
-    BERTH_ASSIGN_OR_RETURN(conventions_, kernels::ConventionsOf(options_.architecture));
+    BERTH_ASSIGN_OR_RETURN(conventions_, options_.conventions.empty()
+                                             ? kernels::ConventionsOf(options_.architecture)
+                                             : kernels::ParseConventions(options_.conventions));
     BERTH_ASSIGN_OR_RETURN(const std::vector<LayerTypes> types,
                            ParseLayerTypes(options_.types, options_.layers));
     if (options_.shared) BERTH_RETURN_IF_ERROR(AddModelTensors());
@@ -35,6 +39,10 @@ class Planner {
 
  private:
   Status CheckOptions() const {
+    if (options_.output.empty()) {
+      return InvalidArgumentError("the output's name is empty: name a file");
+    }
+    if (options_.architecture.empty()) return InvalidArgumentError("--arch is empty");
     const auto positive = [](const char* flag, uint64_t value, uint64_t at_most) {
       if (value >= 1 && value <= at_most) return Status();
       return InvalidArgumentError(std::string(flag) + " is " + std::to_string(value) +
@@ -154,6 +162,21 @@ class Planner {
     }
   }
 
+  // The same for all shards of one model and for no other's: all that their bytes follow from.
+  std::string SetName() const {
+    std::string text = options_.architecture + "\n" + options_.types;
+    for (const uint64_t figure :
+         {uint64_t{options_.layers}, uint64_t{options_.dense_layers}, uint64_t{options_.experts},
+          uint64_t{options_.top_k}, uint64_t{options_.hidden}, uint64_t{options_.ffn},
+          uint64_t{options_.files}, uint64_t{options_.alignment}, uint64_t{options_.version},
+          options_.seed, uint64_t{options_.fused}, uint64_t{options_.biases},
+          uint64_t{options_.scales}, uint64_t{options_.shared},
+          uint64_t{conventions_.has_gate()}}) {
+      text += "\n" + std::to_string(figure);
+    }
+    return std::to_string(Hash64(text.data(), text.size()));
+  }
+
   // Tensors go to the files in order, by bytes: layers straddle files as they do in real models.
   Status Spread() {
     if (options_.files > plan_.tensors.size()) {
@@ -161,6 +184,7 @@ class Planner {
                                   ": expected at most one file per tensor, " +
                                   std::to_string(plan_.tensors.size()));
     }
+    const std::string set = SetName();
     std::string prefix = options_.output;
     if (prefix.ends_with(".gguf")) prefix.resize(prefix.size() - 5);
     for (uint32_t i = 0; i < options_.files; ++i) {
@@ -172,6 +196,7 @@ class Planner {
       layout.AddUint16("split.no", static_cast<uint16_t>(i));
       layout.AddUint16("split.count", static_cast<uint16_t>(options_.files));
       layout.AddInt32("split.tensors.count", static_cast<int32_t>(plan_.tensors.size()));
+      layout.AddString(catalog::kSplitSetKey, set);
     }
     AssignFiles();
     for (io::GgufLayout& layout : plan_.layouts) BERTH_RETURN_IF_ERROR(layout.Finish());

@@ -1,7 +1,5 @@
 #include "runtime/pack/pack.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -16,7 +14,9 @@
 #include "runtime/base/math.h"
 #include "runtime/catalog/catalog.h"
 #include "runtime/catalog/expert_tensors.h"
+#include "runtime/catalog/model_metadata.h"
 #include "runtime/catalog/pack_layout.h"
+#include "runtime/catalog/sidecar.h"
 #include "runtime/pack/tensor_size.h"
 #include "runtime/pack/unit_batch.h"
 
@@ -41,7 +41,8 @@ struct Chunk {
 
 // Keys of the old layout of the files, which the new file has its own of.
 bool OfTheOldLayout(std::string_view key) {
-  return key.starts_with("split.") || key.starts_with("berth.pack.") || key == "general.alignment";
+  return key.starts_with("split.") || key == catalog::kSplitSetKey ||
+         key.starts_with("berth.pack.") || key == "general.alignment";
 }
 
 bool IsExpertWeight(std::string_view name) {
@@ -229,20 +230,17 @@ class Packer {
 
 // Replacing the model by its own pack would throw away what the pack is verified against.
 Status CheckOutput(const Catalog& catalog, const std::string& output) {
-  struct stat out;
-  if (stat(output.c_str(), &out) != 0) return Status();
-  for (const ModelFile& file : catalog.files()) {
-    struct stat in;
-    if (stat(file.path.c_str(), &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
-      return InvalidArgumentError(output + ": is a file of the model itself: name another output");
-    }
-  }
-  return Status();
+  std::vector<std::string> files = {catalog::SidecarPath(catalog)};
+  for (const ModelFile& file : catalog.files()) files.push_back(file.path);
+  return io::CheckIsNoInput(output, files, "a file of the model itself");
 }
 
 }  // namespace
 
 Result<PackReport> PackModel(const PackOptions& options, Progress* progress) {
+  if (options.output.empty()) {
+    return InvalidArgumentError("the output's name is empty: name a file");
+  }
   BERTH_ASSIGN_OR_RETURN(const io::GgufShards shards, io::ReadGgufShards(options.model));
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Catalog> catalog,
                          Catalog::Open(options.model, {.conventions = options.conventions}));

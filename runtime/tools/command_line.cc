@@ -1,6 +1,10 @@
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +12,7 @@
 #include "runtime/base/format.h"
 #include "runtime/tools/command.h"
 #include "runtime/tools/commands.h"
+#include "runtime/tools/output.h"
 
 namespace berth::tools {
 namespace {
@@ -72,6 +77,23 @@ int Refuse(const CLI::App& root, const CLI::ParseError& error) {
   return 2;
 }
 
+// Where a standard stream is closed, the next file that is opened would take its number, and what
+// is printed would end up in that file. Streams that refuse every use keep the places.
+void HoldStandardStreams() {
+  for (const int fd : {0, 1, 2}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
+// The exit code, given what could be printed.
+int Finish(const std::string& command, const Status& status) {
+  const Status printed = FlushStandardOutput();
+  const Status& all = status.ok() ? printed : status;
+  if (!all.ok()) PrintError(command, std::string(all.message()));
+  return ExitCodeOf(all);
+}
+
 int Run(Command* command) {
   Status status;
   try {
@@ -82,9 +104,7 @@ int Run(Command* command) {
     // Libraries at the edge throw (JSON, streams); a person gets a line all the same.
     status = InternalError(error.what());
   }
-  std::fflush(stdout);
-  if (!status.ok()) PrintError(command->name(), std::string(status.message()));
-  return ExitCodeOf(status);
+  return Finish(command->name(), status);
 }
 
 }  // namespace
@@ -105,6 +125,7 @@ int ExitCodeOf(const Status& status) {
 }
 
 int RunCommandLine(int argc, const char* const* argv) {
+  HoldStandardStreams();
   CLI::App app("A parking place for every expert of a mixture-of-experts model", "berth");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("berth ") + kVersion);
@@ -118,8 +139,11 @@ int RunCommandLine(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return Refuse(app, error);
+    if (error.get_exit_code() != 0) return Refuse(app, error);
+    std::ostringstream text;  // --help, --version
+    app.exit(error, text, text);
+    std::fputs(text.str().c_str(), stdout);
+    return Finish("", Status());
   }
   for (size_t i = 0; i < commands.size(); ++i) {
     if (subcommands[i]->parsed()) return Run(commands[i].get());

@@ -242,11 +242,12 @@ class InspectCommand final : public Command {
   }
 
   Status Run() override {
+    BERTH_ASSIGN_OR_RETURN(JsonOutput output, JsonOutput::Open(json_, model_));
     BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Catalog> catalog,
                            Catalog::Open(model_, {.conventions = conventions_}));
     if (PrintsTables(json_)) PrintModel(*catalog);
     if (json_.empty()) return Status();
-    return WriteJson(json_, ModelJson(*catalog));
+    return output.Write(ModelJson(*catalog));
   }
 
  private:

@@ -4,6 +4,7 @@
 #include "runtime/base/format.h"
 #include "runtime/pack/make_model.h"
 #include "runtime/tools/commands.h"
+#include "runtime/tools/options.h"
 #include "runtime/tools/progress.h"
 
 namespace berth::tools {
@@ -19,6 +20,7 @@ class MakeModelCommand final : public Command {
   void AddOptions(CLI::App* app) override {
     app->add_option("OUT", options_.output, "The file to write")->required();
     app->add_option("--arch", options_.architecture, "general.architecture")->capture_default_str();
+    AddConventions(app, &options_.conventions);
     app->add_option("--layers", options_.layers, "MoE layers")->required();
     app->add_option("--dense-layers", options_.dense_layers, "Dense layers before them");
     app->add_option("--experts", options_.experts, "Experts per layer")->required();

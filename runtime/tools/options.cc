@@ -16,6 +16,9 @@ CLI::Option* AddConventions(CLI::App* app, std::string* conventions) {
 
 CLI::Option* AddJson(CLI::App* app, std::string* json) {
   return app->add_option("--json", *json, "Write the result as JSON to FILE; - is standard output")
+      ->check([](const std::string& file) {
+        return file.empty() ? "the name is empty: name a file, or - for standard output" : "";
+      })
       ->type_name("FILE");
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/tools/output.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,17 +8,49 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include "io/file/output_file.h"
+#include "io/gguf/gguf_shards.h"
+#include "runtime/catalog/sidecar.h"
 
 namespace berth::tools {
 namespace {
 
-Status WriteStream(std::FILE* stream, const std::string& name, const std::string& text) {
-  errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stream) != text.size() || std::fflush(stream) != 0) {
-    return ErrnoError(errno, name);
+std::vector<std::string> FilesOf(const std::string& model) {
+  std::vector<std::string> files = {model};
+  const Result<io::GgufShards> shards = io::ReadGgufShards(model);
+  if (!shards.ok()) return files;  // the work will say what is wrong with it
+  for (const io::GgufFile& file : shards->files) files.push_back(file.path);
+  files.push_back(catalog::SidecarPath(shards->files.front().path));
+  return files;
+}
+
+Status CheckFolder(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return ErrnoError(errno, "--json: " + folder);
+  return Status();
+}
+
+// Not blocking, because a pipe waits for its reader.
+Result<int> OpenStream(const std::string& path) {
+  const int fd = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0 && errno == ENXIO) {
+    return InvalidArgumentError("--json " + path +
+                                ": nobody reads from it: start the reader first");
+  }
+  if (fd < 0) return ErrnoError(errno, "--json " + path);
+  (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  return fd;
+}
+
+Status WriteAll(int fd, const std::string& name, const std::string& text) {
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t put = write(fd, text.data() + done, text.size() - done);
+    if (put < 0 && errno != EINTR) return ErrnoError(errno, name);
+    if (put > 0) done += static_cast<size_t>(put);
   }
   return Status();
 }
@@ -26,32 +59,57 @@ Status WriteStream(std::FILE* stream, const std::string& name, const std::string
 
 bool PrintsTables(const std::string& json_path) { return json_path != "-"; }
 
-Status CheckJson(const std::string& path) {
-  if (path.empty() || path == "-") return Status();
+Result<JsonOutput> JsonOutput::Open(const std::string& path, const std::string& model,
+                                    std::span<const std::string> inputs) {
+  JsonOutput output(path);
+  if (path.empty() || path == "-") return output;
   struct stat info;
-  const bool exists = stat(path.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) return ErrnoError(EISDIR, "--json " + path);
-  if (exists && !S_ISREG(info.st_mode)) return Status();
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  if (access(folder.c_str(), W_OK | X_OK) != 0) return ErrnoError(errno, "--json: " + folder);
-  return Status();
+  if (stat(path.c_str(), &info) != 0) {
+    if (errno != ENOENT) return ErrnoError(errno, "--json " + path);
+    BERTH_RETURN_IF_ERROR(CheckFolder(path));
+  } else if (S_ISDIR(info.st_mode)) {
+    return ErrnoError(EISDIR, "--json " + path);
+  } else if (!S_ISREG(info.st_mode)) {
+    BERTH_ASSIGN_OR_RETURN(output.fd_, OpenStream(path));
+    return output;
+  } else {
+    BERTH_RETURN_IF_ERROR(io::CheckIsNoInput(path, FilesOf(model), "a file of the model itself"));
+    BERTH_RETURN_IF_ERROR(io::CheckIsNoInput(path, inputs, "an input of this very run"));
+    BERTH_RETURN_IF_ERROR(CheckFolder(path));
+  }
+  if (lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
+    return InvalidArgumentError("--json " + path +
+                                ": is a link: name the file itself, or - for standard output");
+  }
+  return output;
 }
 
-Status WriteJson(const std::string& path, const nlohmann::json& json) {
+JsonOutput::JsonOutput(JsonOutput&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+JsonOutput::~JsonOutput() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Status JsonOutput::Write(const nlohmann::json& json) {
   // Names out of a file may be no UTF-8: replaced, not thrown about.
   const std::string text =
       json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  if (path == "-") return WriteStream(stdout, "standard output", text);
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
-    return io::WriteWholeFile(path, std::as_bytes(std::span(text)), {.replace = true});
+  if (path_ == "-") {
+    BERTH_RETURN_IF_ERROR(FlushStandardOutput());
+    return WriteAll(STDOUT_FILENO, "standard output", text);
   }
-  std::FILE* stream = std::fopen(path.c_str(), "we");
-  if (stream == nullptr) return ErrnoError(errno, path);
-  Status status = WriteStream(stream, path, text);
-  std::fclose(stream);
-  return status;
+  if (fd_ >= 0) return WriteAll(fd_, path_, text);
+  return io::WriteWholeFile(path_, std::as_bytes(std::span(text)), {.replace = true});
+}
+
+Status FlushStandardOutput() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return Status();
+  // An earlier write failed, of a buffer that was full: why, nobody knows any more.
+  if (errno == 0) return UnavailableError("standard output: not all of it could be written");
+  // Whatever the reason, the work failed and not the request.
+  return UnavailableError(std::string(ErrnoError(errno, "standard output").message()));
 }
 
 }  // namespace berth::tools

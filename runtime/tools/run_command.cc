@@ -28,7 +28,8 @@ class RunCommand final : public Command {
 
   Status Run() override {
     BERTH_ASSIGN_OR_RETURN(RunOptions options, flags_.Options(app_));
-    BERTH_RETURN_IF_ERROR(CheckJson(flags_.json()));
+    BERTH_ASSIGN_OR_RETURN(JsonOutput json,
+                           JsonOutput::Open(flags_.json(), options.runtime.model, flags_.inputs()));
     ProgressBar bar("passes");
     uint64_t shown = 0;
     options.progress = [&](uint64_t done, uint64_t passes) {
@@ -40,7 +41,7 @@ class RunCommand final : public Command {
     bar.End();
     if (PrintsTables(flags_.json())) std::printf("%s", ReportTable(report).c_str());
     if (!flags_.json().empty()) {
-      BERTH_RETURN_IF_ERROR(WriteJson(flags_.json(), ReportJson(report)));
+      BERTH_RETURN_IF_ERROR(json.Write(ReportJson(report)));
     }
     if (report.failed_steps > 0) {
       // Whatever the first failure was, the request was right and the work failed.

@@ -20,6 +20,8 @@ class RunFlags {
   Result<RunOptions> Options(CLI::App* app);
 
   const std::string& json() const { return json_; }
+  // Files that the run reads besides the model; empty where there is none.
+  std::vector<std::string> inputs() const { return {trace_, config_, profile_}; }
 
  private:
   Status ReadConfig(CLI::App* app);

@@ -22,10 +22,11 @@ class VerifyCommand final : public Command {
     AddConventions(app, &options_.conventions);
     CLI::Option* source =
         app->add_option("--source", options_.source, "Compare every byte with this model");
-    app->add_flag("--write", options_.write, "Write MODEL.berth-sums: checksums for a plain model")
-        ->excludes(source);
+    CLI::Option* write = app->add_flag("--write", options_.write,
+                                       "Write MODEL.berth-sums: checksums for a plain model")
+                             ->excludes(source);
     app->add_option("--threads", options_.threads, "Threads that hash")->check(CLI::Range(1, 256));
-    app->add_flag("--force", options_.replace, "Replace existing checksums");
+    app->add_flag("--force", options_.replace, "Replace existing checksums")->needs(write);
   }
 
   Status Run() override {

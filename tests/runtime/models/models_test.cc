@@ -30,6 +30,7 @@ namespace {
 using testing::FlipByte;
 using testing::ReadFile;
 using testing::TempDir;
+using testing::WriteFile;
 
 std::string Data(const std::string& name) { return std::string(BERTH_TEST_DATA) + "/" + name; }
 
@@ -120,6 +121,29 @@ TEST(MakeModel, MakesWhatWasAskedFor) {
     for (const Extent& extent : model.extents(unit)) files.insert(extent.file);
   }
   EXPECT_GT(files.size(), 1u);
+}
+
+TEST(MakeModel, ShardsOfTwoModelsAreNoModel) {
+  const TempDir dir, other;
+  MakeModelOptions options = Small(dir.File("m.gguf"));
+  options.files = 2;
+  Make(options);
+  ASSERT_TRUE(Catalog::Open(dir.File("m")).ok());
+  options.output = other.File("m.gguf");
+  options.seed = 2;
+  Make(options);
+  const std::string second = "m-00002-of-00002.gguf";
+  WriteFile(dir.File(second), ReadFile(other.File(second)));
+  Status status = Catalog::Open(dir.File("m")).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find(second + ": belongs to another model"), std::string::npos)
+      << status.message();
+  // One whose set is not known is none of the set either.
+  std::string bytes = ReadFile(dir.File("m-00001-of-00002.gguf"));
+  bytes.replace(bytes.find("berth.split.set"), 15, "other.split.set");
+  WriteFile(dir.File("m-00001-of-00002.gguf"), bytes);
+  status = Catalog::Open(dir.File("m")).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
 }
 
 TEST(MakeModel, FusedAndGateless) {
@@ -227,7 +251,10 @@ TEST_P(PackTest, CarriesEverythingElseOver) {
   for (const io::GgufFile& file : source->files) {
     const std::string bytes = ReadFile(file.path);
     for (const io::GgufKeyValue& entry : file.metadata) {
-      if (entry.key == "general.alignment" || entry.key.starts_with("split.")) continue;
+      if (entry.key == "general.alignment" || entry.key.starts_with("split.") ||
+          entry.key == "berth.split.set") {
+        continue;
+      }
       const io::GgufKeyValue* kept = pack->Find(entry.key);
       ASSERT_NE(kept, nullptr) << entry.key;
       EXPECT_EQ(bytes.substr(entry.entry_offset, entry.entry_bytes),
