@@ -29,4 +29,9 @@ CLI::Option* AddBytes(CLI::App* app, const std::string& flag, uint64_t* bytes,
   return app->add_option_function<std::string>(flag, parse, description)->type_name("BYTES");
 }
 
+CLI::Option* AddRepeatable(CLI::App* app, const std::string& flag, std::vector<std::string>* values,
+                           const std::string& description) {
+  return app->add_option(flag, *values, description)->allow_extra_args(false);
+}
+
 }  // namespace berth::tools

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace berth::tools {
 
@@ -17,6 +18,9 @@ CLI::Option* AddJson(CLI::App* app, std::string* json);
 // A size, as ParseBytes takes it: "24GB", "512MiB".
 CLI::Option* AddBytes(CLI::App* app, const std::string& flag, uint64_t* bytes,
                       const std::string& description);
+// A list, one value each time the flag is given: more would swallow the arguments after it.
+CLI::Option* AddRepeatable(CLI::App* app, const std::string& flag, std::vector<std::string>* values,
+                           const std::string& description);
 
 }  // namespace berth::tools
 

@@ -103,13 +103,14 @@ void RunFlags::AddTo(CLI::App* app) {
   AddJson(app, &json_);
 
   const char* cards = "Cards";
-  app->add_option("--device", devices_, "A card, repeatable: host:0, host:1 (default host:0)")
+  AddRepeatable(app, "--device", &devices_, "A card, repeatable: host:0, host:1 (default host:0)")
       ->group(cards);
-  app->add_option("--arena", arenas_,
-                  "Bytes of slots a card; once, or once for each card (default: what fits)")
+  AddRepeatable(app, "--arena", &arenas_,
+                "Bytes of slots a card; once, or once for each card (default: what fits)")
       ->group(cards);
-  app->add_option("--memory", memories_, "Memory budget of a host card")->group(cards);
-  app->add_option("--link-rate", links_, "Bytes a second to and from a host card")->group(cards);
+  AddRepeatable(app, "--memory", &memories_, "Memory budget of a host card")->group(cards);
+  AddRepeatable(app, "--link-rate", &links_, "Bytes a second to and from a host card")
+      ->group(cards);
   app->add_option("--ring", runtime_.ring_units,
                   "Units that may run without a slot (default: two waves)")
       ->group(cards);

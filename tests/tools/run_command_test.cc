@@ -108,6 +108,24 @@ TEST(RunCommand, AConfigSaysWhatFlagsSay) {
   EXPECT_EQ(seed["decisions"] == flags["decisions"], true);
 }
 
+// A flag that may be repeated takes one value each time: MODEL may follow it.
+TEST(RunCommand, TheModelMayComeLast) {
+  const SmallModel& model = SmallModel::Get();
+  for (const std::vector<std::string>& last : {std::vector<std::string>{"--arena", "64MB"},
+                                               {"--device", "host:0"},
+                                               {"--memory", "64MB"},
+                                               {"--link-rate", "9GB"}}) {
+    std::vector<std::string> arguments = {"--trace", model.trace, "--passes", "1"};
+    arguments.insert(arguments.end(), last.begin(), last.end());
+    arguments.push_back(model.gguf);
+    EXPECT_EQ(Report(arguments)["passes"], 1) << last.front();
+  }
+  EXPECT_EQ(Report({"--trace", model.trace, "--passes", "1", "--device", "host:0", "--device",
+                    "host:1", "--arena", "8MB", "--arena", "9MB", model.gguf})["cards"]
+                .size(),
+            2u);
+}
+
 TEST(RunCommand, FlagsDoWhatTheySay) {
   const json unmoved = Report(SmallRun({"--arena", "64MB", "--no-compute"}));
   EXPECT_TRUE(unmoved["output_hash"].is_null());
