@@ -111,12 +111,11 @@ void RunFlags::AddTo(CLI::App* app) {
   AddRepeatable(app, "--memory", &memories_, "Memory budget of a host card")->group(cards);
   AddRepeatable(app, "--link-rate", &links_, "Bytes a second to and from a host card")
       ->group(cards);
-  app->add_option("--ring", runtime_.ring_units,
-                  "Units that may run without a slot (default: two waves)")
+  AddWhole(app, "--ring", &runtime_.ring_units,
+           "Units that may run without a slot (default: two waves)")
+      ->default_str("")
       ->group(cards);
-  app->add_option("--chunk", runtime_.chunk, "Missed units a wave")
-      ->capture_default_str()
-      ->group(cards);
+  AddWhole(app, "--chunk", &runtime_.chunk, "Missed units a wave", 1)->group(cards);
   app->add_option("--placement", placement_, "Which card runs a unit: ep (by expert number)")
       ->capture_default_str()
       ->group(cards);
@@ -141,8 +140,7 @@ void RunFlags::AddTo(CLI::App* app) {
       ->group(tiers);
   app->add_option("--staging", staging_, "Bytes for units on their way (default: four waves)")
       ->group(tiers);
-  app->add_option("--sweep-rows", runtime_.sweep_rows, "Steps of more rows are a prompt's sweep")
-      ->capture_default_str()
+  AddWhole(app, "--sweep-rows", &runtime_.sweep_rows, "Steps of more rows are a prompt's sweep")
       ->group(tiers);
   app->add_option("--sweep-share", runtime_.sweep_share,
                   "Share of the slots that sweeps may take from decode")
@@ -160,20 +158,13 @@ void RunFlags::AddTo(CLI::App* app) {
       ->group(reads);
 
   const char* replay = "Replay";
-  app->add_option("--streams", passes_.streams, "Requests that run side by side")
-      ->capture_default_str()
-      ->group(replay);
-  app->add_option("--window", passes_.window, "Rows of a request in one pass")
-      ->capture_default_str()
-      ->group(replay);
-  app->add_option("--passes", passes_.max_passes, "Stop after so many passes (0: all)")
-      ->capture_default_str()
+  AddWhole(app, "--streams", &passes_.streams, "Requests that run side by side", 1)->group(replay);
+  AddWhole(app, "--window", &passes_.window, "Rows of a request in one pass", 1)->group(replay);
+  AddWhole(app, "--passes", &passes_.max_passes, "Stop after so many passes (0: all)")
       ->group(replay);
   app->add_flag("--no-compute", no_compute_, "Move units, compute nothing")->group(replay);
-  app->add_option("--threads", runtime_.threads, "Threads for expert math (0: all)")
-      ->capture_default_str()
-      ->group(replay);
-  app->add_option("--seed", runtime_.seed, "Of the inputs")->capture_default_str()->group(replay);
+  AddWhole(app, "--threads", &runtime_.threads, "Threads for expert math (0: all)")->group(replay);
+  AddWhole(app, "--seed", &runtime_.seed, "Of the inputs")->group(replay);
 
   app->footer(
       "Examples:\n"

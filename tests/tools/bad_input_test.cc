@@ -192,6 +192,28 @@ TEST_F(BadInput, FlagsThatAreNotKnown) {
   Expect({"rum"}, 2, "did you mean 'run'?");
 }
 
+TEST_F(BadInput, WholeNumbersAreDecimalAndInRange) {
+  for (const char* flag : {"--ring", "--chunk", "--sweep-rows", "--streams", "--window", "--passes",
+                           "--threads", "--seed"}) {
+    for (const char* value : {"-1", "18446744073709551616", "0x8", "1e3", "+5", " 5", "5 "}) {
+      ExpectRun({flag, value}, 2,
+                std::string(flag) + " " + value + ": expected a whole number from ");
+    }
+    ExpectRun({flag, ""}, 2, std::string(flag) + " '': expected a whole number from ");
+  }
+  ExpectRun({"--chunk", "-1"}, 2, "--chunk -1: expected a whole number from 1 to 4294967295");
+  ExpectRun({"--passes", "-1"}, 2, "from 0 to 18446744073709551615");
+  for (const char* seed : {"-1", "", "18446744073709551616"}) {
+    Expect({"make-model", "m.gguf", "--layers", "2", "--experts", "8", "--top-k", "2", "--hidden",
+            "256", "--ffn", "64", "--seed", seed},
+           2, "--seed ");
+  }
+  // 010 is ten: with 8 the trace of 14 passes would be cut to that.
+  const Ran ran =
+      Berth({"run", model_.gguf, "--trace", model_.trace, "--passes", "010", "--json", "-"});
+  EXPECT_NE(ran.out.find("\"passes\": 10,"), std::string::npos) << ran.out << ran.err;
+}
+
 TEST_F(BadInput, ConfigFilesSayFileAndLine) {
   const auto config = [&](const std::string& text, const std::string& part) {
     WriteAll(inputs_ / "berth.toml", text);
