@@ -1,9 +1,9 @@
 #include "kernels/host/host_device.h"
 
 #include <cmath>
+#include <exception>
 #include <new>
 #include <string>
-#include <system_error>
 
 #include "kernels/host/host_event.h"
 #include "kernels/host/host_stream.h"
@@ -92,9 +92,12 @@ Result<std::unique_ptr<Device>> OpenHostDevice(const DeviceOptions& options) {
   try {
     return std::unique_ptr<Device>(std::make_unique<HostDevice>(
         std::move(info), kAlwaysPoison || options.poison, SharedWorkerPool(options.threads)));
-  } catch (const std::system_error& error) {
+  } catch (const std::bad_alloc&) {
+    return ResourceExhaustedError("card " + options.name +
+                                  ": no memory for its threads; lower --threads");
+  } catch (const std::exception& error) {  // what std::thread or oneTBB throw: not only one type
     return ResourceExhaustedError("card " + options.name + ": no threads to compute with: " +
-                                  error.what() + "; lower its number of threads");
+                                  error.what() + "; lower --threads or raise the system's limit");
   }
 }
 
