@@ -75,7 +75,7 @@ Result<std::unique_ptr<CardArena>> CardArena::Create(Device* device, const Arena
   Status filled;
   {
     Result<std::unique_ptr<Stream>> stream =
-        device->CreateStream({.name = "fill", .capacity = kFillsAtOnce});
+        device->CreateStream({.name = "fill", .capacity = kFillsAtOnce, .unpaced = true});
     filled = stream.status();
     for (const CardSlab& slab : arena->slabs_) {
       if (filled.ok()) filled = Fill(stream->get(), slab, fill.get());

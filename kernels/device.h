@@ -108,6 +108,9 @@ struct StreamOptions {
   uint32_t max_hidden = 0;
   uint32_t max_ffn = 0;
   uint32_t max_pairs = 0;
+  // Copies of this stream are not a transfer between host and card but memory that the card sets
+  // up by itself: a link rate that is imposed does not hold for them.
+  bool unpaced = false;
 };
 
 struct DeviceInfo {

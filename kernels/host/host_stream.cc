@@ -14,7 +14,7 @@
 namespace berth::kernels {
 
 HostStream::HostStream(HostCard* card, const StreamOptions& options)
-    : card_(card), options_(options), pace_(&card->link) {
+    : card_(card), options_(options), pace_(options.unpaced ? nullptr : &card->link) {
   ring_.resize(options.capacity);
   workspace_bytes_ = ring_.capacity() * sizeof(Op);
   if (options.max_pairs > 0) {
