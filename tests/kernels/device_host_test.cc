@@ -58,7 +58,7 @@ TEST(HostDevice, Names) {
   EXPECT_EQ(Open(Named("host:12"))->info().name, "host:12");
   EXPECT_EQ(Open(Named("host:1"))->info().backend, "host");
   for (const char* bad :
-       {"host:", "host:x", "host:-1", "host:1x", "host:99999999999"}) {
+       {"host:", "host:x", "host:-1", "host:1x", "host:00", "host:01", "host:99999999999"}) {
     EXPECT_EQ(OpenStatus(bad).code(), StatusCode::kInvalidArgument) << bad;
   }
   const Status cuda = OpenStatus("cuda:0");
