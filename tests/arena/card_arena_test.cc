@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -70,6 +71,13 @@ TEST(CardArena, ACardThatIsTooSmallSaysWhatToLower) {
   EXPECT_NE(status.message().find("lower --arena or --ring"), std::string_view::npos)
       << status.ToString();
   EXPECT_EQ(device->free_bytes(), 1u << 20);
+  // The number it says is enough.
+  const std::string text(status.message());
+  const std::string before = "raise --memory to at least ";
+  ASSERT_NE(text.find(before), std::string::npos) << text;
+  const uint64_t need = std::stoull(text.substr(text.find(before) + before.size()));
+  EXPECT_TRUE(CardArena::Create(Card(need).get(), Plan(1 << 20, 20)).ok());
+  EXPECT_FALSE(CardArena::Create(Card(need - 1).get(), Plan(1 << 20, 20)).ok());
 }
 
 // Writing the slots once is no transfer: at the link's rate it would take ten seconds.
