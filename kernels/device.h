@@ -118,6 +118,8 @@ struct DeviceInfo {
   std::string_view backend;     // "host"
   uint64_t memory_bytes = 0;    // the card's, or the budget imposed on it
   double link_bytes_per_s = 0;  // imposed; 0: whatever the machine does
+  // Host threads that compute; may be fewer than were asked for, 0 where the card itself computes.
+  uint32_t threads = 0;
 };
 
 class Device {

@@ -107,6 +107,15 @@ TEST(HostDevice, PoisonedMemoryIsNaN) {
   }
 }
 
+TEST(HostDevice, SaysHowManyThreadsComputeNotHowManyWereAskedFor) {
+  DeviceOptions options = Named("host:0");
+  EXPECT_EQ(Open(options)->info().threads, 1u);
+  options.threads = 200;
+  EXPECT_EQ(Open(options)->info().threads, MakeWorkerPool(200)->thread_count());
+  options.threads = 0;
+  EXPECT_EQ(Open(options)->info().threads, MakeWorkerPool(0)->thread_count());
+}
+
 TEST(HostDevice, WorkspaceIsCountedWhileTheStreamLives) {
   std::unique_ptr<Device> device = Open(Named("host:0"));
   EXPECT_EQ(device->workspace_bytes(), 0u);
