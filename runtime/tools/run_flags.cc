@@ -85,6 +85,16 @@ Result<std::vector<uint64_t>> PerCard(const std::string& flag,
   return bytes;
 }
 
+// Also of a policy that this run does not use: a misspelt one is not to wait for the run that does.
+// What a policy makes of its pool's size stands in its note, so any size shows whether it parses.
+Status KnownPolicy(const std::string& flag, const std::string& spec) {
+  policies::PolicyOptions pool;
+  pool.units = 64;
+  pool.slots = 32;
+  pool.top_k = 1;
+  return policies::MakePolicy(spec, pool).status().Annotate(flag);
+}
+
 Status Bytes(const std::string& flag, const std::string& text, uint64_t* bytes) {
   const Result<uint64_t> parsed = ParseBytes(text);
   if (!parsed.ok()) return Annotated(flag, parsed.status());
@@ -237,6 +247,7 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
   if (model_.empty()) return InvalidArgumentError("MODEL is missing; see --help");
   if (trace_.empty()) return InvalidArgumentError("--trace is missing; see --help");
   BERTH_RETURN_IF_ERROR(OneOf("--host-tier-mode", host_tier_mode_, {"inclusive", "exclusive"}));
+  BERTH_RETURN_IF_ERROR(KnownPolicy("--host-policy", runtime_.host_policy));
   BERTH_RETURN_IF_ERROR(OneOf("--slots", slots_, {"auto", "shared", "per-layer"}));
   BERTH_RETURN_IF_ERROR(OneOf("--placement", placement_, {"ep"}));
   BERTH_RETURN_IF_ERROR(OneOf("--miss", miss_, {"stage"}));

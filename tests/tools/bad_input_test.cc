@@ -160,6 +160,7 @@ TEST_F(BadInput, SizesThatDoNotFit) {
   run({"--arena", "-5"}, 2, "--arena");
   run({"--arena", "five"}, 2, "--arena");
   run({"--device", "host:0", "--device", "host:0"}, 2, "given twice");
+  run({"--device", "host:0", "--device", "host:00"}, 2, "host:00");
   run({"--device", "host:x"}, 2, "host:x");
   run({"--device", "cuda:0"}, 2, "cuda");
   run({"--device", "host:0", "--device", "host:1", "--arena", "1MB", "--arena", "1MB", "--arena",
@@ -172,6 +173,9 @@ TEST_F(BadInput, FlagsThatAreNotKnown) {
   ExpectRun({"--polcy=lru"}, 2, "did you mean '--policy'?");
   ExpectRun({"--policy", "lur"}, 2, "did you mean 'lru'?");
   ExpectRun({"--policy", "lfu:decoy=0.5"}, 2, "decay");
+  ExpectRun({"--host-policy", "foo"}, 2, "--host-policy");
+  ExpectRun({"--host-policy", "lur"}, 2, "did you mean 'lru'?");
+  ExpectRun({"--host-policy", "lfu:decoy=0.5"}, 2, "decay");
   ExpectRun({"--host-tier-mode", "inclusiv"}, 2, "did you mean 'inclusive'?");
   ExpectRun({"--host-tier-mode", "exclusive"}, 2, "--host-tier");
   ExpectRun({"--slots", "perlayer"}, 2, "did you mean 'per-layer'?");
@@ -259,7 +263,12 @@ TEST_F(BadInput, ADamagedUnitFailsTheRun) {
   EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1) << ran.err;
   EXPECT_NE(ran.err.find("checksum"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("steps failed"), std::string::npos) << ran.err;
-  EXPECT_NE(ReadAll(inputs_ / "out.json").find("\"output_hash\": null"), std::string::npos);
+  const std::string report = ReadAll(inputs_ / "out.json");
+  EXPECT_NE(report.find("\"output_hash\": null"), std::string::npos);
+  const size_t first = report.find("\"first_failure\": \"");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_NE(report.substr(first, report.find('\n', first) - first).find("checksum"),
+            std::string::npos);
 }
 
 }  // namespace
