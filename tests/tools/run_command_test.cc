@@ -60,6 +60,24 @@ TEST(RunCommand, JsonHasWhatIsPromised) {
   EXPECT_NEAR(explained, report["wall_s"].get<double>(), 1e-6);
 }
 
+TEST(RunCommand, JsonSaysWhatWasAskedFor) {
+  const json request =
+      Report({SmallModel::Get().gguf, "--trace", SmallModel::Get().plain_trace, "--policy", "lru",
+              "--host-policy", "heat", "--host-tier", "1MB", "--host-tier-mode", "exclusive",
+              "--seed", "18446744073709551615", "--chunk", "4294967295", "--streams", "2",
+              "--window", "3"})["request"];
+  EXPECT_EQ(request["model"], SmallModel::Get().gguf);
+  EXPECT_EQ(request["trace"], SmallModel::Get().plain_trace);
+  EXPECT_EQ(request["policy"], "lru");
+  EXPECT_EQ(request["host_policy"], "heat");
+  EXPECT_EQ(request["host_tier_bytes"], 1'000'000);
+  EXPECT_EQ(request["host_tier_mode"], "exclusive");
+  EXPECT_EQ(request["seed"], UINT64_MAX);
+  EXPECT_EQ(request["chunk"], UINT32_MAX);
+  EXPECT_EQ(request["streams"], 2);
+  EXPECT_EQ(request["window"], 3);
+}
+
 TEST(RunCommand, TheTableIsForPeople) {
   const TemporaryDirectory folder;
   std::vector<std::string> arguments = SmallRun({"--arena", "64MB", "--json", folder / "r.json"});
