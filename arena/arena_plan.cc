@@ -147,16 +147,20 @@ std::string Exact(uint64_t bytes) {
   return std::to_string(bytes) + " (" + FormatBytes(bytes) + ")";
 }
 
-std::string WhatToRaise(const ArenaRequest& request, const Split& split, uint64_t minimum_bytes) {
+std::string WhatToChange(const ArenaRequest& request, const Split& split, uint64_t minimum_bytes) {
   if (!request.automatic) return ": raise --arena to at least " + Exact(minimum_bytes);
-  uint64_t ring = 0, memory = 0;
-  for (const SlotClassPlan& c : split.classes) ring = std::max(ring, c.slot_bytes);
-  if (!CheckedMul(ring, request.ring_units, &ring) || !CheckedAdd(minimum_bytes, ring, &memory)) {
-    return ": lower --ring";
+  uint64_t unit = 0;
+  for (const SlotClassPlan& c : split.classes) unit = std::max(unit, c.slot_bytes);
+  // Fewer than were asked for: those left less than the minimum.
+  const uint64_t fit =
+      request.memory_bytes > minimum_bytes ? (request.memory_bytes - minimum_bytes) / unit : 0;
+  std::string text = fit == 0 ? "" : ": lower --ring to at most " + std::to_string(fit) + " units";
+  uint64_t memory = 0;
+  if (CheckedMul(unit, request.ring_units, &memory) && CheckedAdd(memory, minimum_bytes, &memory)) {
+    text += (fit == 0 ? ": raise" : ", or raise") + (" --memory to at least " + Exact(memory));
   }
-  return ": raise --memory to at least " + Exact(memory) + ", of which " + FormatBytes(ring) +
-         " are the ring; lower --ring or --host-tier if the "
-         "machine has no more";
+  if (fit > 0) return text;
+  return text + "; a smaller --ring or --host-tier leaves the card more of a small machine";
 }
 
 Status BelowMinimum(const ArenaRequest& request, const Split& split, uint64_t minimum_bytes) {
@@ -173,7 +177,7 @@ Status BelowMinimum(const ArenaRequest& request, const Split& split, uint64_t mi
                  : " (all units of that size)");
     break;
   }
-  return InvalidArgumentError(text + WhatToRaise(request, split, minimum_bytes));
+  return InvalidArgumentError(text + WhatToChange(request, split, minimum_bytes));
 }
 
 }  // namespace

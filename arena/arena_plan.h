@@ -66,6 +66,7 @@ struct ArenaRequest {
   // arena_bytes is what the card's memory leaves beside the ring: nobody asked for that number, so
   // a refusal says what would leave more.
   bool automatic = false;
+  uint64_t memory_bytes = 0;  // of the card, for arena and ring; for the advice where `automatic`
 };
 
 // InvalidArgument below the hard minimum, naming --arena and the number to raise it to (--memory

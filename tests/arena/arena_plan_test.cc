@@ -160,6 +160,23 @@ TEST(PlanArena, AnAutomaticArenaBelowTheMinimumNamesTheMemory) {
   EXPECT_TRUE(PlanArena(request).ok());
 }
 
+TEST(PlanArena, ARingThatLeavesNoArenaIsToldANumberOfUnits) {
+  ArenaRequest request = Request({{kLarge, 512}}, 0, 10);
+  request.automatic = true;
+  request.ring_units = 1'000'000'000;
+  request.memory_bytes = 1'000'000'000;
+  const Status status = PlanArena(request).status();
+  EXPECT_TRUE(Says(status,
+                   ": lower --ring to at most 399 units, or raise --memory to at least "
+                   "2329600069888000 (2330 TB)"))
+      << status.ToString();
+  request.ring_units = 399;
+  request.arena_bytes = request.memory_bytes - 399 * kLarge;
+  EXPECT_TRUE(PlanArena(request).ok());
+  request.arena_bytes -= kLarge;
+  EXPECT_FALSE(PlanArena(request).ok());
+}
+
 TEST(PlanArena, ACardWithoutExpertsIsOneTooMany) {
   const Status status = PlanArena(Request({{kLarge, 0}, {kSmall, 0}}, 1 << 30)).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
