@@ -142,8 +142,32 @@ uint64_t MinimumBytes(const Split& split) {
   return BytesAt(split, level, /*hold_minimum=*/true);
 }
 
+// "12400000000 (12.4 GB)": a number to type, and to read.
+std::string Exact(uint64_t bytes) {
+  return std::to_string(bytes) + " (" + FormatBytes(bytes) + ")";
+}
+
+std::string WhatToChange(const ArenaRequest& request, const Split& split, uint64_t minimum_bytes) {
+  if (!request.automatic) return ": raise --arena to at least " + Exact(minimum_bytes);
+  uint64_t unit = 0;
+  for (const SlotClassPlan& c : split.classes) unit = std::max(unit, c.slot_bytes);
+  // Fewer than were asked for: those left less than the minimum.
+  const uint64_t fit =
+      request.memory_bytes > minimum_bytes ? (request.memory_bytes - minimum_bytes) / unit : 0;
+  std::string text = fit == 0 ? "" : ": lower --ring to at most " + std::to_string(fit) + " units";
+  uint64_t memory = 0;
+  if (CheckedMul(unit, request.ring_units, &memory) && CheckedAdd(memory, minimum_bytes, &memory)) {
+    text += (fit == 0 ? ": raise" : ", or raise") + (" --memory to at least " + Exact(memory));
+  }
+  if (fit > 0) return text;
+  return text + "; a smaller --ring or --host-tier leaves the card more of a small machine";
+}
+
 Status BelowMinimum(const ArenaRequest& request, const Split& split, uint64_t minimum_bytes) {
-  std::string text = "card " + request.card + ": an arena of " + FormatBytes(request.arena_bytes);
+  std::string text = "card " + request.card + ": ";
+  text += request.automatic ? "its memory leaves an arena of " : "an arena of ";
+  text += FormatBytes(request.arena_bytes);
+  if (request.automatic) text += " beside the ring, which";
   for (const SlotClassPlan& c : Distribute(split, request.arena_bytes, /*hold_minimum=*/false)) {
     if (c.slots >= c.minimum_slots) continue;
     text += " holds " + std::to_string(c.slots) + " slots of " + FormatBytes(c.slot_bytes) +
@@ -153,9 +177,7 @@ Status BelowMinimum(const ArenaRequest& request, const Split& split, uint64_t mi
                  : " (all units of that size)");
     break;
   }
-  return InvalidArgumentError(text + ": raise --arena to at least " +
-                              std::to_string(minimum_bytes) + " (" + FormatBytes(minimum_bytes) +
-                              ")");
+  return InvalidArgumentError(text + WhatToChange(request, split, minimum_bytes));
 }
 
 }  // namespace
@@ -164,6 +186,11 @@ Result<ArenaPlan> PlanArena(const ArenaRequest& request) {
   const std::string card = "card " + request.card;
   if (request.top_k == 0 || request.top_k > UINT32_MAX / 3) {
     return InvalidArgumentError(card + ": a top-k of " + std::to_string(request.top_k));
+  }
+  if (!request.classes.empty() && std::all_of(request.classes.begin(), request.classes.end(),
+                                              [](const ArenaClass& c) { return c.units == 0; })) {
+    return InvalidArgumentError(card + ": no expert is placed on it, there are more cards than " +
+                                "experts: give fewer --device");
   }
   Result<Split> prepared = Prepare(request.classes, kCardAlign, 3 * request.top_k);
   if (!prepared.ok()) return prepared.status().Annotate(card);
@@ -191,6 +218,14 @@ Result<SlotPlan> PlanSlots(std::span<const ArenaClass> classes, uint64_t bytes) 
   Result<Split> split = Prepare(classes, kIoAlign, 0);
   if (!split.ok()) return split.status().Annotate("host tier");
   return Finish(Distribute(*split, bytes, /*hold_minimum=*/false), bytes, 0);
+}
+
+std::string HostTierNote(const SlotPlan& plan, uint64_t bytes) {
+  if (bytes == 0 || plan.slots > 0 || plan.classes.empty()) return "";
+  uint64_t smallest = UINT64_MAX;
+  for (const SlotClassPlan& c : plan.classes) smallest = std::min(smallest, c.slot_bytes);
+  return "host tier of " + std::to_string(bytes) +
+         " bytes holds no unit: raise --host-tier to at least " + Exact(smallest);
 }
 
 uint32_t SlotsPerChunk(uint64_t slot_bytes) {

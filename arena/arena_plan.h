@@ -63,14 +63,22 @@ struct ArenaRequest {
   uint64_t arena_bytes = 0;  // --arena
   uint32_t ring_units = 0;   // --ring
   uint32_t top_k = 0;
+  // arena_bytes is what the card's memory leaves beside the ring: nobody asked for that number, so
+  // a refusal says what would leave more.
+  bool automatic = false;
+  uint64_t memory_bytes = 0;  // of the card, for arena and ring; for the advice where `automatic`
 };
 
-// InvalidArgument below the hard minimum, naming --arena and the number to raise it to; or for
-// sizes that are 0, overflow, or shares given for some classes only.
+// InvalidArgument below the hard minimum, naming --arena and the number to raise it to (--memory
+// where the arena's size was chosen automatically); for a card without units; or for sizes that
+// are 0, overflow, or shares given for some classes only.
 Result<ArenaPlan> PlanArena(const ArenaRequest& request);
 
 // The host tier: the same split without a minimum. A class may end with no slot, and so may all.
 Result<SlotPlan> PlanSlots(std::span<const ArenaClass> classes, uint64_t bytes);
+// For people, where a host tier of `bytes` was asked for and `plan` has no slot at all: it does
+// nothing, and from how many bytes on it would. Empty otherwise.
+std::string HostTierNote(const SlotPlan& plan, uint64_t bytes);
 
 // Slabs are allocated in chunks of at most 1 GiB (drivers and io_uring take no larger region
 // whole); a slot lies in one chunk. At least 1.

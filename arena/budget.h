@@ -14,11 +14,16 @@ namespace berth::arena {
 struct BudgetItem {
   std::string name;  // "host tier", "staging", "arena of host:0", "workspace"
   uint64_t bytes = 0;
-  std::string flag;  // what makes it smaller: "--host-tier"; empty where nothing does
+  // What makes it smaller: "--host-tier"; empty where nothing does. Items of one flag are made
+  // smaller together: the flag is advised a value that holds for each of them.
+  std::string flag;
+  uint64_t unit_bytes = 1;  // what the flag counts: bytes, or units of so many bytes
+  uint64_t least = 1;       // the smallest value of the flag that may be advised
 };
 
 // ResourceExhausted where the items need more than `available_bytes`: one line with the largest
-// items first and what to lower, and to how much where lowering one item alone is enough.
+// items first and what to lower: the flag that frees most and the value it must not exceed, or
+// where no flag is enough by itself, those that are enough together.
 Status CheckBudget(std::span<const BudgetItem> items, uint64_t available_bytes);
 
 }  // namespace berth::arena

@@ -51,10 +51,12 @@ Result<std::unique_ptr<CardArena>> CardArena::Create(Device* device, const Arena
   const std::string card = "card " + device->info().name;
   // One reading for the whole plan, before anything is taken.
   if (const uint64_t free = device->free_bytes(); plan.bytes() > free) {
-    return ResourceExhaustedError(card + ": the arena asks " + FormatBytes(plan.arena.used_bytes) +
-                                  " and the ring " + FormatBytes(plan.ring_bytes()) + ", free " +
-                                  FormatBytes(free) +
-                                  ": lower --arena or --ring, or give the card more memory");
+    return ResourceExhaustedError(
+        card + ": the arena asks " + FormatBytes(plan.arena.used_bytes) + " and the ring " +
+        FormatBytes(plan.ring_bytes()) + ", free " + FormatBytes(free) +
+        ": lower --arena or --ring, by " + std::to_string(plan.bytes() - free) +
+        " bytes together, or raise --memory to at least " + std::to_string(plan.bytes()) + " (" +
+        FormatBytes(plan.bytes()) + ")");
   }
   std::unique_ptr<CardArena> arena(new CardArena(plan));
   for (const SlotClassPlan& c : plan.arena.classes) {
@@ -75,7 +77,7 @@ Result<std::unique_ptr<CardArena>> CardArena::Create(Device* device, const Arena
   Status filled;
   {
     Result<std::unique_ptr<Stream>> stream =
-        device->CreateStream({.name = "fill", .capacity = kFillsAtOnce});
+        device->CreateStream({.name = "fill", .capacity = kFillsAtOnce, .unpaced = true});
     filled = stream.status();
     for (const CardSlab& slab : arena->slabs_) {
       if (filled.ok()) filled = Fill(stream->get(), slab, fill.get());

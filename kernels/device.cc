@@ -51,7 +51,9 @@ Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options) {
   if (colon != std::string_view::npos) {
     const std::string_view digits = card.substr(colon + 1);
     const auto [end, error] = std::from_chars(digits.begin(), digits.end(), ordinal);
-    if (error != std::errc() || end != digits.end()) {
+    // "00" would be a second name of card 0, and two cards of one name are found out by name.
+    const bool padded = digits.size() > 1 && digits.front() == '0';
+    if (error != std::errc() || end != digits.end() || padded) {
       return InvalidArgumentError("card '" + options.name +
                                   "': expected <backend>:<number>, such as host:0");
     }

@@ -108,6 +108,9 @@ struct StreamOptions {
   uint32_t max_hidden = 0;
   uint32_t max_ffn = 0;
   uint32_t max_pairs = 0;
+  // Copies of this stream are not a transfer between host and card but memory that the card sets
+  // up by itself: a link rate that is imposed does not hold for them.
+  bool unpaced = false;
 };
 
 struct DeviceInfo {
@@ -115,6 +118,8 @@ struct DeviceInfo {
   std::string_view backend;     // "host"
   uint64_t memory_bytes = 0;    // the card's, or the budget imposed on it
   double link_bytes_per_s = 0;  // imposed; 0: whatever the machine does
+  // Host threads that compute; may be fewer than were asked for, 0 where the card itself computes.
+  uint32_t threads = 0;
 };
 
 class Device {

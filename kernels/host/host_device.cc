@@ -1,9 +1,9 @@
 #include "kernels/host/host_device.h"
 
 #include <cmath>
+#include <exception>
 #include <new>
 #include <string>
-#include <system_error>
 
 #include "kernels/host/host_event.h"
 #include "kernels/host/host_stream.h"
@@ -31,7 +31,9 @@ class HostDevice final : public Device {
  public:
   HostDevice(DeviceInfo info, bool poison, std::shared_ptr<WorkerPool> pool)
       : info_(std::move(info)),
-        card_(info_.name, info_.memory_bytes, poison, info_.link_bytes_per_s, std::move(pool)) {}
+        card_(info_.name, info_.memory_bytes, poison, info_.link_bytes_per_s, std::move(pool)) {
+    info_.threads = card_.pool->thread_count();
+  }
   ~HostDevice() override { BERTH_CHECK_MSG(card_.streams == 0, "a stream outlives its device"); }
 
   const DeviceInfo& info() const override { return info_; }
@@ -52,7 +54,7 @@ class HostDevice final : public Device {
   Status UnregisterHost(std::byte*) override { return Status(); }
 
  private:
-  const DeviceInfo info_;
+  DeviceInfo info_;  // not written once the device is made
   HostCard card_;
   Mutex mutex_;
   std::unique_ptr<PointerTable> table_ BERTH_GUARDED_BY(mutex_);
@@ -87,14 +89,17 @@ Result<std::unique_ptr<Device>> OpenHostDevice(const DeviceOptions& options) {
     return InvalidArgumentError("card " + options.name + ": " + std::to_string(options.threads) +
                                 " compute threads; at most " + std::to_string(kMaxThreads));
   }
-  DeviceInfo info{options.name, "host", options.memory_bytes, rate};
+  DeviceInfo info{options.name, "host", options.memory_bytes, rate, 0};
   if (info.memory_bytes == 0) info.memory_bytes = DefaultCardBytes();
   try {
     return std::unique_ptr<Device>(std::make_unique<HostDevice>(
         std::move(info), kAlwaysPoison || options.poison, SharedWorkerPool(options.threads)));
-  } catch (const std::system_error& error) {
+  } catch (const std::bad_alloc&) {
+    return ResourceExhaustedError("card " + options.name +
+                                  ": no memory for its threads; lower --threads");
+  } catch (const std::exception& error) {  // what std::thread or oneTBB throw: not only one type
     return ResourceExhaustedError("card " + options.name + ": no threads to compute with: " +
-                                  error.what() + "; lower its number of threads");
+                                  error.what() + "; lower --threads or raise the system's limit");
   }
 }
 

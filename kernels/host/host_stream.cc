@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <system_error>
 
@@ -13,7 +14,7 @@
 namespace berth::kernels {
 
 HostStream::HostStream(HostCard* card, const StreamOptions& options)
-    : card_(card), options_(options), pace_(&card->link) {
+    : card_(card), options_(options), pace_(options.unpaced ? nullptr : &card->link) {
   ring_.resize(options.capacity);
   workspace_bytes_ = ring_.capacity() * sizeof(Op);
   if (options.max_pairs > 0) {
@@ -199,7 +200,7 @@ void HostStream::Done(const Op& op, bool skip) {
   if (const WaitOp* wait = std::get_if<WaitOp>(&op)) {
     DoWait(*wait);
   } else if (!skip) {
-    if (Status status = DoWork(op); !status.ok()) {
+    if (Status status = Guarded(op); !status.ok()) {
       MutexLock lock(&mutex_);
       error_ = std::move(status);
     }
@@ -217,6 +218,17 @@ void HostStream::DoWait(const WaitOp& op) {
   if (op.place.stream->Reached(op.place.entry)) return;
   pace_.Break();
   op.place.stream->AwaitEntry(op.place.entry);
+}
+
+// An exception that left the thread would end the process; the worker pool's library may throw.
+Status HostStream::Guarded(const Op& op) {
+  try {
+    return DoWork(op);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhaustedError(Where("out of memory"));
+  } catch (const std::exception& error) {
+    return UnavailableError(Where(error.what()));
+  }
 }
 
 Status HostStream::DoWork(const Op& op) {

@@ -84,6 +84,7 @@ class HostStream final : public Stream {
   // On the stream's thread.
   void Loop();
   void Done(const Op& op, bool skip);
+  Status Guarded(const Op& op);
   Status DoWork(const Op& op);
   Status DoCopy(const CopyOp& op);
   Status DoUpdateTable(const TableOp& op);

@@ -37,8 +37,9 @@ class PacedStream {
  public:
   using Clock = LinkPacer::Clock;
 
+  // Without a link (null) nothing is paced.
   explicit PacedStream(LinkPacer* link) : link_(link) {}
-  bool paced() const { return link_->paced(); }
+  bool paced() const { return link_ != nullptr && link_->paced(); }
   // The stream's thread spent time that was not the link's: what follows begins when it begins.
   void Break() { last_end_ = Clock::time_point::min(); }
   Clock::time_point Book(CopyDirection direction, uint64_t bytes, Clock::time_point enqueued);

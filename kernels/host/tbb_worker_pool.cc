@@ -6,6 +6,9 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "kernels/host/worker_pool.h"
 
@@ -20,6 +23,7 @@ class TbbWorkerPool final : public WorkerPool {
   explicit TbbWorkerPool(uint32_t threads)
       : threads_(threads), arena_(static_cast<int>(threads), /*reserved_for_masters=*/1) {
     arena_.initialize();
+    StartThreads();
   }
 
   uint32_t thread_count() const override { return threads_; }
@@ -38,6 +42,28 @@ class TbbWorkerPool final : public WorkerPool {
   }
 
  private:
+  // oneTBB makes its threads when there is work for them, and throws where the system gives none:
+  // in whoever brought the work, or in a thread of its own, which ends the process. So the number
+  // is tried with plain threads first, and then work for every place is brought here: both fail as
+  // the constructor's error. A task stays until all places are taken, but no longer than a loaded
+  // machine may need to start a thread.
+  void StartThreads() {
+    if (threads_ > 1) MakeThreadWorkerPool(threads_ - 1);
+    struct Arrivals {
+      uint32_t all;
+      std::chrono::steady_clock::time_point until;
+      std::atomic<uint32_t> count = 0;
+    } arrivals{threads_, std::chrono::steady_clock::now() + std::chrono::milliseconds(50)};
+    const auto arrive = [](void* context, uint32_t, uint32_t, uint32_t) {
+      Arrivals* at = static_cast<Arrivals*>(context);
+      ++at->count;
+      while (at->count < at->all && std::chrono::steady_clock::now() < at->until) {
+        std::this_thread::yield();
+      }
+    };
+    ParallelFor(threads_, 1, arrive, &arrivals);
+  }
+
   const uint32_t threads_;
   oneapi::tbb::task_arena arena_;
 };

@@ -28,8 +28,8 @@ class WorkerPool {
 uint32_t UsableProcessors();
 
 // The pool of this build; threads = 0: one per processor this process may use. oneTBB has no
-// threads beyond that, so a pool on it is cut down to that number. Throws what std::thread throws
-// where the system gives no more threads.
+// threads beyond that, so a pool on it is cut down to that number. Throws a
+// std::exception where the system gives no more threads.
 std::unique_ptr<WorkerPool> MakeWorkerPool(uint32_t threads);
 // The std::thread pool, in every build.
 std::unique_ptr<WorkerPool> MakeThreadWorkerPool(uint32_t threads);

@@ -34,7 +34,7 @@ class MakeModelCommand final : public Command {
     app->add_option("--split", options_.files, "Number of shards")->capture_default_str();
     app->add_option("--alignment", options_.alignment, "general.alignment")->capture_default_str();
     app->add_option("--version", options_.version, "GGUF version: 2 or 3")->capture_default_str();
-    app->add_option("--seed", options_.seed, "Every byte follows from it")->capture_default_str();
+    AddWhole(app, "--seed", &options_.seed, "Every byte follows from it");
     app->add_option("--threads", options_.threads, "Threads; the bytes do not depend on them")
         ->check(CLI::Range(1, 256));
     app->add_flag("--fused", options_.fused, "Gate and up in one tensor");

@@ -1,5 +1,7 @@
 #include "runtime/tools/options.h"
 
+#include <charconv>
+
 #include "runtime/base/format.h"
 
 namespace berth::tools {
@@ -30,6 +32,24 @@ CLI::Option* AddBytes(CLI::App* app, const std::string& flag, uint64_t* bytes,
     *bytes = *parsed;
   };
   return app->add_option_function<std::string>(flag, parse, description)->type_name("BYTES");
+}
+
+Result<uint64_t> ParseWhole(const std::string& flag, const std::string& text, uint64_t least,
+                            uint64_t most) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(text.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end || value < least || value > most) {
+    return InvalidArgumentError(flag + " " + (text.empty() ? "''" : text) +
+                                ": expected a whole number from " + std::to_string(least) + " to " +
+                                std::to_string(most));
+  }
+  return value;
+}
+
+CLI::Option* AddRepeatable(CLI::App* app, const std::string& flag, std::vector<std::string>* values,
+                           const std::string& description) {
+  return app->add_option(flag, *values, description)->allow_extra_args(false);
 }
 
 }  // namespace berth::tools

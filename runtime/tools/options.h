@@ -4,7 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <vector>
+
+#include "berth/status.h"
 
 namespace berth::tools {
 
@@ -17,6 +21,26 @@ CLI::Option* AddJson(CLI::App* app, std::string* json);
 // A size, as ParseBytes takes it: "24GB", "512MiB".
 CLI::Option* AddBytes(CLI::App* app, const std::string& flag, uint64_t* bytes,
                       const std::string& description);
+// A whole number from `least` to `most`, in decimal digits and nothing else: what CLI11 reads by
+// itself wraps negative numbers, takes an empty word for 0 and 010 for 8.
+Result<uint64_t> ParseWhole(const std::string& flag, const std::string& text, uint64_t least,
+                            uint64_t most);
+template <typename T>
+CLI::Option* AddWhole(CLI::App* app, const std::string& flag, T* value,
+                      const std::string& description, uint64_t least = 0,
+                      uint64_t most = std::numeric_limits<T>::max()) {
+  const auto parse = [flag, value, least, most](const std::string& text) {
+    const Result<uint64_t> parsed = ParseWhole(flag, text, least, most);
+    if (!parsed.ok()) throw CLI::ValidationError(std::string(parsed.status().message()));
+    *value = static_cast<T>(*parsed);
+  };
+  return app->add_option_function<std::string>(flag, parse, description)
+      ->type_name("N")
+      ->default_str(std::to_string(*value));
+}
+// A list, one value each time the flag is given: more would swallow the arguments after it.
+CLI::Option* AddRepeatable(CLI::App* app, const std::string& flag, std::vector<std::string>* values,
+                           const std::string& description);
 
 }  // namespace berth::tools
 

@@ -41,7 +41,7 @@ class RunCommand final : public Command {
     bar.End();
     if (PrintsTables(flags_.json())) std::printf("%s", ReportTable(report).c_str());
     if (!flags_.json().empty()) {
-      BERTH_RETURN_IF_ERROR(json.Write(ReportJson(report)));
+      BERTH_RETURN_IF_ERROR(json.Write(ReportJson(report, &options)));
     }
     if (report.failed_steps > 0) {
       // Whatever the first failure was, the request was right and the work failed.

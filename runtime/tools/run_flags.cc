@@ -85,6 +85,16 @@ Result<std::vector<uint64_t>> PerCard(const std::string& flag,
   return bytes;
 }
 
+// Also of a policy that this run does not use: a misspelt one is not to wait for the run that does.
+// What a policy makes of its pool's size stands in its note, so any size shows whether it parses.
+Status KnownPolicy(const std::string& flag, const std::string& spec) {
+  policies::PolicyOptions pool;
+  pool.units = 64;
+  pool.slots = 32;
+  pool.top_k = 1;
+  return policies::MakePolicy(spec, pool).status().Annotate(flag);
+}
+
 Status Bytes(const std::string& flag, const std::string& text, uint64_t* bytes) {
   const Result<uint64_t> parsed = ParseBytes(text);
   if (!parsed.ok()) return Annotated(flag, parsed.status());
@@ -103,19 +113,19 @@ void RunFlags::AddTo(CLI::App* app) {
   AddJson(app, &json_);
 
   const char* cards = "Cards";
-  app->add_option("--device", devices_, "A card, repeatable: host:0, host:1 (default host:0)")
+  AddRepeatable(app, "--device", &devices_, "A card, repeatable: host:0, host:1 (default host:0)")
       ->group(cards);
-  app->add_option("--arena", arenas_,
-                  "Bytes of slots a card; once, or once for each card (default: what fits)")
+  AddRepeatable(app, "--arena", &arenas_,
+                "Bytes of slots a card; once, or once for each card (default: what fits)")
       ->group(cards);
-  app->add_option("--memory", memories_, "Memory budget of a host card")->group(cards);
-  app->add_option("--link-rate", links_, "Bytes a second to and from a host card")->group(cards);
-  app->add_option("--ring", runtime_.ring_units,
-                  "Units that may run without a slot (default: two waves)")
+  AddRepeatable(app, "--memory", &memories_, "Memory budget of a host card")->group(cards);
+  AddRepeatable(app, "--link-rate", &links_, "Bytes a second to and from a host card")
       ->group(cards);
-  app->add_option("--chunk", runtime_.chunk, "Missed units a wave")
-      ->capture_default_str()
+  AddWhole(app, "--ring", &runtime_.ring_units,
+           "Units that may run without a slot (default: two waves)")
+      ->default_str("")
       ->group(cards);
+  AddWhole(app, "--chunk", &runtime_.chunk, "Missed units a wave", 1)->group(cards);
   app->add_option("--placement", placement_, "Which card runs a unit: ep (by expert number)")
       ->capture_default_str()
       ->group(cards);
@@ -140,8 +150,7 @@ void RunFlags::AddTo(CLI::App* app) {
       ->group(tiers);
   app->add_option("--staging", staging_, "Bytes for units on their way (default: four waves)")
       ->group(tiers);
-  app->add_option("--sweep-rows", runtime_.sweep_rows, "Steps of more rows are a prompt's sweep")
-      ->capture_default_str()
+  AddWhole(app, "--sweep-rows", &runtime_.sweep_rows, "Steps of more rows are a prompt's sweep")
       ->group(tiers);
   app->add_option("--sweep-share", runtime_.sweep_share,
                   "Share of the slots that sweeps may take from decode")
@@ -159,20 +168,13 @@ void RunFlags::AddTo(CLI::App* app) {
       ->group(reads);
 
   const char* replay = "Replay";
-  app->add_option("--streams", passes_.streams, "Requests that run side by side")
-      ->capture_default_str()
-      ->group(replay);
-  app->add_option("--window", passes_.window, "Rows of a request in one pass")
-      ->capture_default_str()
-      ->group(replay);
-  app->add_option("--passes", passes_.max_passes, "Stop after so many passes (0: all)")
-      ->capture_default_str()
+  AddWhole(app, "--streams", &passes_.streams, "Requests that run side by side", 1)->group(replay);
+  AddWhole(app, "--window", &passes_.window, "Rows of a request in one pass", 1)->group(replay);
+  AddWhole(app, "--passes", &passes_.max_passes, "Stop after so many passes (0: all)")
       ->group(replay);
   app->add_flag("--no-compute", no_compute_, "Move units, compute nothing")->group(replay);
-  app->add_option("--threads", runtime_.threads, "Threads for expert math (0: all)")
-      ->capture_default_str()
-      ->group(replay);
-  app->add_option("--seed", runtime_.seed, "Of the inputs")->capture_default_str()->group(replay);
+  AddWhole(app, "--threads", &runtime_.threads, "Threads for expert math (0: all)")->group(replay);
+  AddWhole(app, "--seed", &runtime_.seed, "Of the inputs")->group(replay);
 
   app->footer(
       "Examples:\n"
@@ -245,6 +247,7 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
   if (model_.empty()) return InvalidArgumentError("MODEL is missing; see --help");
   if (trace_.empty()) return InvalidArgumentError("--trace is missing; see --help");
   BERTH_RETURN_IF_ERROR(OneOf("--host-tier-mode", host_tier_mode_, {"inclusive", "exclusive"}));
+  BERTH_RETURN_IF_ERROR(KnownPolicy("--host-policy", runtime_.host_policy));
   BERTH_RETURN_IF_ERROR(OneOf("--slots", slots_, {"auto", "shared", "per-layer"}));
   BERTH_RETURN_IF_ERROR(OneOf("--placement", placement_, {"ep"}));
   BERTH_RETURN_IF_ERROR(OneOf("--miss", miss_, {"stage"}));

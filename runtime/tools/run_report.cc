@@ -130,6 +130,23 @@ std::string HashText(const RunReport& r) {
   return r.output_hash ? absl::StrFormat("%016x", *r.output_hash) : "none";
 }
 
+// As asked for: what was clamped or chosen automatically stands beside it in the report.
+json RequestJson(const RunOptions& o) {
+  return {{"model", o.runtime.model},
+          {"trace", o.trace},
+          {"policy", o.runtime.policy},
+          {"host_policy", o.runtime.host_policy},
+          {"host_tier_bytes", o.runtime.host_tier_bytes},
+          {"host_tier_mode", o.runtime.host_exclusive ? "exclusive" : "inclusive"},
+          {"chunk", o.runtime.chunk},
+          {"ring", o.runtime.ring_units},
+          {"threads", o.runtime.threads},
+          {"seed", o.runtime.seed},
+          {"streams", o.passes.streams},
+          {"window", o.passes.window},
+          {"passes", o.passes.max_passes}};
+}
+
 json CardJson(const CardInfo& info, const CardCounters& c) {
   return {{"device", info.device},
           {"arena_slots", info.arena_slots},
@@ -193,7 +210,7 @@ std::string ReportTable(const RunReport& report) {
   return text + end.ToString();
 }
 
-json ReportJson(const RunReport& r) {
+json ReportJson(const RunReport& r, const RunOptions* request) {
   const Counters& c = r.stats.counters;
   const Sums sums = SumCards(c);
   json made = {{"hits", sums.hits},
@@ -239,6 +256,7 @@ json ReportJson(const RunReport& r) {
   for (size_t i = 0; i < c.cards.size(); ++i) {
     made["cards"].push_back(CardJson(r.info.cards[i], c.cards[i]));
   }
+  if (request != nullptr) made["request"] = RequestJson(*request);
   return made;
 }
 

@@ -10,7 +10,8 @@
 namespace berth::tools {
 
 std::string ReportTable(const RunReport& report);
-nlohmann::json ReportJson(const RunReport& report);
+// With `request`, what was asked for under "request": a report then says by itself what it is of.
+nlohmann::json ReportJson(const RunReport& report, const RunOptions* request = nullptr);
 
 }  // namespace berth::tools
 

@@ -143,6 +143,46 @@ TEST(PlanArena, BelowTheMinimumSaysTheNumberAndTheNumberIsRight) {
   }
 }
 
+// Nobody asked for 0 B: the card's memory is too small, and that is what the message is about.
+TEST(PlanArena, AnAutomaticArenaBelowTheMinimumNamesTheMemory) {
+  ArenaRequest request = Request({{kLarge, 512}}, 0, 10);
+  request.automatic = true;
+  const Status status = PlanArena(request).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  // 30 slots and a ring of 4.
+  for (const char* part :
+       {"its memory leaves an arena of 0 B beside the ring",
+        "raise --memory to at least 79206400 (79.2 MB)", "--ring", "--host-tier"}) {
+    EXPECT_TRUE(Says(status, part)) << status.ToString();
+  }
+  EXPECT_FALSE(Says(status, "--arena")) << status.ToString();
+  request.arena_bytes = 79'206'400 - 4 * kLarge;
+  EXPECT_TRUE(PlanArena(request).ok());
+}
+
+TEST(PlanArena, ARingThatLeavesNoArenaIsToldANumberOfUnits) {
+  ArenaRequest request = Request({{kLarge, 512}}, 0, 10);
+  request.automatic = true;
+  request.ring_units = 1'000'000'000;
+  request.memory_bytes = 1'000'000'000;
+  const Status status = PlanArena(request).status();
+  EXPECT_TRUE(Says(status,
+                   ": lower --ring to at most 399 units, or raise --memory to at least "
+                   "2329600069888000 (2330 TB)"))
+      << status.ToString();
+  request.ring_units = 399;
+  request.arena_bytes = request.memory_bytes - 399 * kLarge;
+  EXPECT_TRUE(PlanArena(request).ok());
+  request.arena_bytes -= kLarge;
+  EXPECT_FALSE(PlanArena(request).ok());
+}
+
+TEST(PlanArena, ACardWithoutExpertsIsOneTooMany) {
+  const Status status = PlanArena(Request({{kLarge, 0}, {kSmall, 0}}, 1 << 30)).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Says(status, "more cards than experts: give fewer --device")) << status.ToString();
+}
+
 TEST(PlanArena, AClassOfFewUnitsNeedsThemAllNotMore) {
   const Status status = PlanArena(Request({{1 << 20, 5}}, 1 << 20)).status();
   EXPECT_TRUE(Says(status, "the minimum is 5 (all units of that size)")) << status.ToString();
@@ -188,6 +228,17 @@ TEST(PlanArena, RefusesWhatCannotBeCounted) {
   ArenaRequest ring = Request({{uint64_t{1} << 40, 10}}, uint64_t{1} << 50);
   ring.ring_units = UINT32_MAX;
   EXPECT_EQ(code(ring), bad);
+}
+
+TEST(PlanSlots, AHostTierWithoutASlotSaysFromWhereOnItHasOne) {
+  const std::vector<ArenaClass> classes = {{kLarge, 9}, {kSmall, 9}};
+  const uint64_t need = AlignUp(kSmall, kIoAlign);
+  const std::string note = HostTierNote(*PlanSlots(classes, need - 1), need - 1);
+  EXPECT_EQ(note, "host tier of " + std::to_string(need - 1) +
+                      " bytes holds no unit: raise --host-tier to at least " +
+                      std::to_string(need) + " (1.51 MB)");
+  EXPECT_EQ(HostTierNote(*PlanSlots(classes, need), need), "");
+  EXPECT_EQ(HostTierNote(*PlanSlots(classes, 0), 0), "");
 }
 
 TEST(PlanSlots, TheHostTierHasNoMinimum) {

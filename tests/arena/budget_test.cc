@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace berth::arena {
@@ -39,9 +40,57 @@ TEST(CheckBudget, NamesSeveralNumbersWhereOneIsNotEnough) {
                                          {"arena of host:0", 500, "--arena"},
                                          {"arena of host:1", 500, "--arena"}};
   const Status status = CheckBudget(items, 100);
-  EXPECT_TRUE(Says(status, ": lower --host-tier and --arena")) << status.ToString();
+  EXPECT_TRUE(Says(status, ": lower --arena and --host-tier, by 1500 (1.50 kB) together"))
+      << status.ToString();
   EXPECT_FALSE(Says(status, "at most")) << status.ToString();
   EXPECT_TRUE(Says(CheckBudget(std::vector<BudgetItem>{{"catalog", 9, ""}}, 1), "larger machine"));
+}
+
+// The number that a refusal says to lower a flag to.
+uint64_t AtMost(const Status& status) {
+  const std::string text(status.message());
+  const std::string before = "to at most ";
+  const size_t at = text.find(before);
+  return at == std::string::npos ? UINT64_MAX : std::stoull(text.substr(at + before.size()));
+}
+
+TEST(CheckBudget, AFlagThatCountsUnitsIsToldANumberOfUnits) {
+  constexpr uint64_t kUnit = 2'329'600;
+  std::vector<BudgetItem> items = {{"arena of host:0", 1'000'000'000, "--arena"},
+                                   {"ring of host:0", 1'000'000'000 * kUnit, "--ring", kUnit}};
+  const Status status = CheckBudget(items, 2'000'000'000);
+  EXPECT_TRUE(Says(status, ": lower --ring (ring of host:0) to at most 429 units"))
+      << status.ToString();
+  items[1].bytes = 429 * kUnit;
+  EXPECT_TRUE(CheckBudget(items, 2'000'000'000).ok());
+  items[1].bytes = 430 * kUnit;
+  EXPECT_FALSE(CheckBudget(items, 2'000'000'000).ok());
+}
+
+TEST(CheckBudget, CardsThatShareAFlagAreToldWhatFitsEach) {
+  std::vector<BudgetItem> items = {{"arena of host:0", 15'000'000'000, "--arena"},
+                                   {"arena of host:1", 15'000'000'000, "--arena"},
+                                   {"staging", 64'000'000, ""}};
+  const Status status = CheckBudget(items, 20'000'000'001);
+  EXPECT_TRUE(Says(status, ": lower --arena to at most 9968000000 (9.97 GB) for each card"))
+      << status.ToString();
+  // Of unequal cards the smaller one may stay as it is.
+  items[1].bytes = 2'000'000'000;
+  EXPECT_EQ(AtMost(CheckBudget(items, 10'064'000'000)), 8'000'000'000u);
+  items[0].bytes = 8'000'000'000;
+  EXPECT_TRUE(CheckBudget(items, 10'064'000'000).ok());
+}
+
+TEST(CheckBudget, NoFlagIsToldLessThanItMayBe) {
+  // An arena below its minimum would be refused next.
+  std::vector<BudgetItem> items = {{"arena of host:0", 1000, "--arena", 1, 600},
+                                   {"host tier", 500, "--host-tier", 1, 0}};
+  EXPECT_TRUE(Says(CheckBudget(items, 1000), "lower --host-tier (host tier) to at most 0"));
+  EXPECT_EQ(AtMost(CheckBudget(items, 1200)), 200u);
+  EXPECT_TRUE(Says(CheckBudget(items, 700), "--host-tier and --arena, by 800"));
+  EXPECT_TRUE(Says(CheckBudget(items, 599), "larger machine"));
+  items[1].least = 400;
+  EXPECT_TRUE(Says(CheckBudget(items, 1200), "lower --arena (arena of host:0) to at most 700"));
 }
 
 TEST(CheckBudget, SumsThatOverflowAreTooMuch) {

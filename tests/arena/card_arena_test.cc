@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -69,6 +71,26 @@ TEST(CardArena, ACardThatIsTooSmallSaysWhatToLower) {
   EXPECT_NE(status.message().find("lower --arena or --ring"), std::string_view::npos)
       << status.ToString();
   EXPECT_EQ(device->free_bytes(), 1u << 20);
+  // The number it says is enough.
+  const std::string text(status.message());
+  const std::string before = "raise --memory to at least ";
+  ASSERT_NE(text.find(before), std::string::npos) << text;
+  const uint64_t need = std::stoull(text.substr(text.find(before) + before.size()));
+  EXPECT_TRUE(CardArena::Create(Card(need).get(), Plan(1 << 20, 20)).ok());
+  EXPECT_FALSE(CardArena::Create(Card(need - 1).get(), Plan(1 << 20, 20)).ok());
+}
+
+// Writing the slots once is no transfer: at the link's rate it would take ten seconds.
+TEST(CardArena, IsNotFilledThroughTheLink) {
+  kernels::DeviceOptions options;
+  options.memory_bytes = 4 << 20;
+  options.link_bytes_per_s = 100'000;
+  options.threads = 1;
+  Result<std::unique_ptr<Device>> device = kernels::OpenDevice(options);
+  ASSERT_TRUE(device.ok()) << device.status().ToString();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(CardArena::Create(device->get(), Plan(1 << 20, 2)).ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
 }
 
 TEST(CardArena, WorksWithoutARing) {

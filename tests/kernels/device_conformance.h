@@ -291,6 +291,24 @@ TEST_P(DeviceConformance, MemoryHasABudget) {
   EXPECT_TRUE(device.Allocate(4 << 20, "again").ok());
 }
 
+TEST_P(DeviceConformance, AnUnpacedStreamCopiesLikeAnyOther) {
+  Result<std::unique_ptr<Stream>> stream =
+      device_->CreateStream({.name = "set up", .unpaced = true});
+  ASSERT_TRUE(stream.ok()) << stream.status().ToString();
+  Result<std::unique_ptr<DeviceMemory>> memory = device_->Allocate(1000, "slot");
+  ASSERT_TRUE(memory.ok()) << memory.status().ToString();
+  std::vector<std::byte> from(1000, std::byte{0x5A}), back(1000);
+  ASSERT_TRUE(device_->RegisterHost(from.data(), from.size()).ok());
+  ASSERT_TRUE(device_->RegisterHost(back.data(), back.size()).ok());
+  std::byte* card = (*memory)->data();
+  EXPECT_TRUE((*stream)->Copy(CopyDirection::kToCard, One(from.data(), card, 1000)).ok());
+  EXPECT_TRUE((*stream)->Copy(CopyDirection::kToHost, One(card, back.data(), 1000)).ok());
+  EXPECT_TRUE((*stream)->Synchronize().ok());
+  EXPECT_EQ(back, from);
+  EXPECT_TRUE(device_->UnregisterHost(from.data()).ok());
+  EXPECT_TRUE(device_->UnregisterHost(back.data()).ok());
+}
+
 TEST_P(DeviceConformance, StreamsThatMakeNoSenseAreRefused) {
   const auto code = [&](const StreamOptions& options) {
     return device_->CreateStream(options).status().code();

@@ -1,9 +1,13 @@
 // The host backend: the conformance suite, and what is the host's own.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -12,6 +16,7 @@
 #include <vector>
 
 #include "kernels/device.h"
+#include "kernels/host/worker_pool.h"
 #include "tests/kernels/device_conformance.h"
 
 namespace berth::kernels {
@@ -52,7 +57,8 @@ TEST(HostDevice, Names) {
   EXPECT_EQ(Open(Named("host"))->info().name, "host:0");
   EXPECT_EQ(Open(Named("host:12"))->info().name, "host:12");
   EXPECT_EQ(Open(Named("host:1"))->info().backend, "host");
-  for (const char* bad : {"host:", "host:x", "host:-1", "host:1x", "host:99999999999"}) {
+  for (const char* bad :
+       {"host:", "host:x", "host:-1", "host:1x", "host:00", "host:01", "host:99999999999"}) {
     EXPECT_EQ(OpenStatus(bad).code(), StatusCode::kInvalidArgument) << bad;
   }
   const Status cuda = OpenStatus("cuda:0");
@@ -99,6 +105,15 @@ TEST(HostDevice, PoisonedMemoryIsNaN) {
     EXPECT_TRUE(std::isnan(first));
     EXPECT_TRUE(std::isnan(last));
   }
+}
+
+TEST(HostDevice, SaysHowManyThreadsComputeNotHowManyWereAskedFor) {
+  DeviceOptions options = Named("host:0");
+  EXPECT_EQ(Open(options)->info().threads, 1u);
+  options.threads = 200;
+  EXPECT_EQ(Open(options)->info().threads, MakeWorkerPool(200)->thread_count());
+  options.threads = 0;
+  EXPECT_EQ(Open(options)->info().threads, MakeWorkerPool(0)->thread_count());
 }
 
 TEST(HostDevice, WorkspaceIsCountedWhileTheStreamLives) {
@@ -198,6 +213,31 @@ TEST(HostDeviceDeathTest, MemoryMustNotOutliveItsDevice) {
         device.reset();
       },
       "outlives");
+}
+
+// What a process gets that may not have one more thread's stack.
+[[noreturn]] void OpenWithoutRoomForThreads() {
+  unsigned long long pages = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%llu", &pages) != 1) std::_Exit(2);
+  std::fclose(file);
+  rlimit limit{};
+  limit.rlim_cur = limit.rlim_max = pages * static_cast<uint64_t>(getpagesize()) + (2 << 20);
+  setrlimit(RLIMIT_AS, &limit);
+  DeviceOptions options = Named("host:0");
+  options.threads = 0;
+  const Status status = OpenDevice(options).status();
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::_Exit(status.code() == StatusCode::kResourceExhausted ? 0 : 1);
+}
+
+TEST(HostDeviceDeathTest, NoThreadsToComputeWithIsAnError) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers do not live within a limit of addresses";
+#endif
+  if (UsableProcessors() < 2) GTEST_SKIP() << "one thread is the caller's own";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(OpenWithoutRoomForThreads(), ::testing::ExitedWithCode(0), "lower --threads");
 }
 
 }  // namespace

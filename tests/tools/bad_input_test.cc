@@ -160,6 +160,7 @@ TEST_F(BadInput, SizesThatDoNotFit) {
   run({"--arena", "-5"}, 2, "--arena");
   run({"--arena", "five"}, 2, "--arena");
   run({"--device", "host:0", "--device", "host:0"}, 2, "given twice");
+  run({"--device", "host:0", "--device", "host:00"}, 2, "host:00");
   run({"--device", "host:x"}, 2, "host:x");
   run({"--device", "cuda:0"}, 2, "cuda");
   run({"--device", "host:0", "--device", "host:1", "--arena", "1MB", "--arena", "1MB", "--arena",
@@ -172,6 +173,9 @@ TEST_F(BadInput, FlagsThatAreNotKnown) {
   ExpectRun({"--polcy=lru"}, 2, "did you mean '--policy'?");
   ExpectRun({"--policy", "lur"}, 2, "did you mean 'lru'?");
   ExpectRun({"--policy", "lfu:decoy=0.5"}, 2, "decay");
+  ExpectRun({"--host-policy", "foo"}, 2, "--host-policy");
+  ExpectRun({"--host-policy", "lur"}, 2, "did you mean 'lru'?");
+  ExpectRun({"--host-policy", "lfu:decoy=0.5"}, 2, "decay");
   ExpectRun({"--host-tier-mode", "inclusiv"}, 2, "did you mean 'inclusive'?");
   ExpectRun({"--host-tier-mode", "exclusive"}, 2, "--host-tier");
   ExpectRun({"--slots", "perlayer"}, 2, "did you mean 'per-layer'?");
@@ -190,6 +194,28 @@ TEST_F(BadInput, FlagsThatAreNotKnown) {
   Expect({"run"}, 2, "MODEL");
   Expect({"run", model_.gguf}, 2, "--trace");
   Expect({"rum"}, 2, "did you mean 'run'?");
+}
+
+TEST_F(BadInput, WholeNumbersAreDecimalAndInRange) {
+  for (const char* flag : {"--ring", "--chunk", "--sweep-rows", "--streams", "--window", "--passes",
+                           "--threads", "--seed"}) {
+    for (const char* value : {"-1", "18446744073709551616", "0x8", "1e3", "+5", " 5", "5 "}) {
+      ExpectRun({flag, value}, 2,
+                std::string(flag) + " " + value + ": expected a whole number from ");
+    }
+    ExpectRun({flag, ""}, 2, std::string(flag) + " '': expected a whole number from ");
+  }
+  ExpectRun({"--chunk", "-1"}, 2, "--chunk -1: expected a whole number from 1 to 4294967295");
+  ExpectRun({"--passes", "-1"}, 2, "from 0 to 18446744073709551615");
+  for (const char* seed : {"-1", "", "18446744073709551616"}) {
+    Expect({"make-model", "m.gguf", "--layers", "2", "--experts", "8", "--top-k", "2", "--hidden",
+            "256", "--ffn", "64", "--seed", seed},
+           2, "--seed ");
+  }
+  // 010 is ten: with 8 the trace of 14 passes would be cut to that.
+  const Ran ran =
+      Berth({"run", model_.gguf, "--trace", model_.trace, "--passes", "010", "--json", "-"});
+  EXPECT_NE(ran.out.find("\"passes\": 10,"), std::string::npos) << ran.out << ran.err;
 }
 
 TEST_F(BadInput, ConfigFilesSayFileAndLine) {
@@ -237,7 +263,12 @@ TEST_F(BadInput, ADamagedUnitFailsTheRun) {
   EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1) << ran.err;
   EXPECT_NE(ran.err.find("checksum"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("steps failed"), std::string::npos) << ran.err;
-  EXPECT_NE(ReadAll(inputs_ / "out.json").find("\"output_hash\": null"), std::string::npos);
+  const std::string report = ReadAll(inputs_ / "out.json");
+  EXPECT_NE(report.find("\"output_hash\": null"), std::string::npos);
+  const size_t first = report.find("\"first_failure\": \"");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_NE(report.substr(first, report.find('\n', first) - first).find("checksum"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -60,6 +60,24 @@ TEST(RunCommand, JsonHasWhatIsPromised) {
   EXPECT_NEAR(explained, report["wall_s"].get<double>(), 1e-6);
 }
 
+TEST(RunCommand, JsonSaysWhatWasAskedFor) {
+  const json request =
+      Report({SmallModel::Get().gguf, "--trace", SmallModel::Get().plain_trace, "--policy", "lru",
+              "--host-policy", "heat", "--host-tier", "1MB", "--host-tier-mode", "exclusive",
+              "--seed", "18446744073709551615", "--chunk", "4294967295", "--streams", "2",
+              "--window", "3"})["request"];
+  EXPECT_EQ(request["model"], SmallModel::Get().gguf);
+  EXPECT_EQ(request["trace"], SmallModel::Get().plain_trace);
+  EXPECT_EQ(request["policy"], "lru");
+  EXPECT_EQ(request["host_policy"], "heat");
+  EXPECT_EQ(request["host_tier_bytes"], 1'000'000);
+  EXPECT_EQ(request["host_tier_mode"], "exclusive");
+  EXPECT_EQ(request["seed"], UINT64_MAX);
+  EXPECT_EQ(request["chunk"], UINT32_MAX);
+  EXPECT_EQ(request["streams"], 2);
+  EXPECT_EQ(request["window"], 3);
+}
+
 TEST(RunCommand, TheTableIsForPeople) {
   const TemporaryDirectory folder;
   std::vector<std::string> arguments = SmallRun({"--arena", "64MB", "--json", folder / "r.json"});
@@ -106,6 +124,24 @@ TEST(RunCommand, AConfigSaysWhatFlagsSay) {
   const json seed = Report({"--config", folder / "berth.toml", "--seed", "8"});
   EXPECT_NE(seed["output_hash"], flags["output_hash"]);
   EXPECT_EQ(seed["decisions"] == flags["decisions"], true);
+}
+
+// A flag that may be repeated takes one value each time: MODEL may follow it.
+TEST(RunCommand, TheModelMayComeLast) {
+  const SmallModel& model = SmallModel::Get();
+  for (const std::vector<std::string>& last : {std::vector<std::string>{"--arena", "64MB"},
+                                               {"--device", "host:0"},
+                                               {"--memory", "64MB"},
+                                               {"--link-rate", "9GB"}}) {
+    std::vector<std::string> arguments = {"--trace", model.trace, "--passes", "1"};
+    arguments.insert(arguments.end(), last.begin(), last.end());
+    arguments.push_back(model.gguf);
+    EXPECT_EQ(Report(arguments)["passes"], 1) << last.front();
+  }
+  EXPECT_EQ(Report({"--trace", model.trace, "--passes", "1", "--device", "host:0", "--device",
+                    "host:1", "--arena", "8MB", "--arena", "9MB", model.gguf})["cards"]
+                .size(),
+            2u);
 }
 
 TEST(RunCommand, FlagsDoWhatTheySay) {
