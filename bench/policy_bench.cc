@@ -101,8 +101,9 @@ void RunSteps(benchmark::State& state, const PolicyInfo& info, const Shape& shap
     policy.BeginStep(at / kStepUnits / shape.layers);
     for (uint32_t k = 0; k < kStepUnits; ++k) policy.Touched(step[k], resident[step[k]] != 0);
     for (uint32_t k = 0; k < kStepUnits; ++k) {
-      if (resident[step[k]] || !policy.Admit(step[k])) continue;
+      if (resident[step[k]]) continue;
       ++misses;
+      if (!policy.Admit(step[k])) continue;
       if (free > 0) {
         --free;
       } else {
