@@ -97,7 +97,7 @@ TEST(S3Fifo, GoldenTrace) {
             (Units{2, 3, 5, 1, 6, 7, 1, 4, 8}));
 }
 
-TEST(S3Fifo, AnotherWayOutDoesNotLeaveAGhost) {
+TEST(S3Fifo, AnotherWayOutIsNotRemembered) {
   const PolicyOptions options = Options(10, 2);
   const auto policy = MakeOrDie("s3-fifo:small=1,ghost=2", options);
   Pool pool(*policy, options);
@@ -128,6 +128,18 @@ TEST(TwoQueue, GoldenTrace) {
                        {6, 8},          // 6 is the step's own, 7 leaves: in 6 2 8, main 1
                        {6, 2, 8, 9}}),  // main gives: 1 leaves
             (Units{1, 2, 3, 4, 2, 5, 7, 1}));
+}
+
+TEST(TwoQueue, AnotherWayOutIsNotRemembered) {
+  const PolicyOptions options = Options(10, 2);
+  const auto policy = MakeOrDie("2q:in=1,out=2", options);
+  Pool pool(*policy, options);
+  pool.Step(1, {1, 2});
+  pool.Fail(1);
+  pool.Step(2, {1});  // in 2 1: 1 was not evicted
+  pool.Step(3, {3});  // 2 leaves
+  pool.Step(4, {4});  // 1 leaves, from the queue
+  EXPECT_EQ(pool.victims(), (Units{2, 1}));
 }
 
 TEST(TwoQueue, APrefetchedUnitIsRememberedToo) {
