@@ -33,11 +33,18 @@ constexpr Shape kShapes[] = {
     {"12288_slots_of_24576", 48, 512, 12288},
 };
 
-PolicyOptions OptionsOf(const Shape& shape) {
+// With a profile where there is no policy without one: every layer's low experts are the hot ones.
+PolicyOptions OptionsOf(const PolicyInfo& info, const Shape& shape, std::vector<double>* heat) {
   PolicyOptions options;
   options.units = shape.layers * shape.experts;
   options.slots = shape.slots;
   options.top_k = kStepUnits;
+  if (info.needs_heat) {
+    for (uint32_t unit = 0; unit < options.units; ++unit) {
+      heat->push_back(shape.experts - unit % shape.experts);
+    }
+    options.heat = *heat;
+  }
   return options;
 }
 
@@ -75,9 +82,10 @@ class Busy final : public Evictable {
   uint64_t step_ = 1;
 };
 
-void RunSteps(benchmark::State& state, std::string_view spec, const Shape& shape) {
-  const PolicyOptions options = OptionsOf(shape);
-  auto made = MakePolicy(spec, options);
+void RunSteps(benchmark::State& state, const PolicyInfo& info, const Shape& shape) {
+  std::vector<double> heat;
+  const PolicyOptions options = OptionsOf(info, shape, &heat);
+  auto made = MakePolicy(info.name, options);
   if (!made.ok()) return state.SkipWithError(made.status().ToString().c_str());
   Policy& policy = **made;
 
@@ -93,8 +101,9 @@ void RunSteps(benchmark::State& state, std::string_view spec, const Shape& shape
     policy.BeginStep(at / kStepUnits / shape.layers);
     for (uint32_t k = 0; k < kStepUnits; ++k) policy.Touched(step[k], resident[step[k]] != 0);
     for (uint32_t k = 0; k < kStepUnits; ++k) {
-      if (resident[step[k]] || !policy.Admit(step[k])) continue;
+      if (resident[step[k]]) continue;
       ++misses;
+      if (!policy.Admit(step[k])) continue;
       if (free > 0) {
         --free;
       } else {
@@ -115,9 +124,10 @@ void RunSteps(benchmark::State& state, std::string_view spec, const Shape& shape
   state.counters["miss_%"] = 100.0 * static_cast<double>(misses) / static_cast<double>(touches);
 }
 
-void RunMisses(benchmark::State& state, std::string_view spec, const Shape& shape) {
-  const PolicyOptions options = OptionsOf(shape);
-  auto made = MakePolicy(spec, options);
+void RunMisses(benchmark::State& state, const PolicyInfo& info, const Shape& shape) {
+  std::vector<double> heat;
+  const PolicyOptions options = OptionsOf(info, shape, &heat);
+  auto made = MakePolicy(info.name, options);
   if (!made.ok()) return state.SkipWithError(made.status().ToString().c_str());
   Policy& policy = **made;
   for (UnitIndex unit : DrawSteps(shape, 64)) policy.Touched(unit, false);
@@ -143,10 +153,10 @@ int main(int argc, char** argv) {
     for (const auto& shape : berth::policies::kShapes) {
       const std::string name = std::string(policy.name) + "/" + shape.name;
       benchmark::RegisterBenchmark(("step/" + name).c_str(), [policy, &shape](auto& state) {
-        berth::policies::RunSteps(state, policy.name, shape);
+        berth::policies::RunSteps(state, policy, shape);
       });
       benchmark::RegisterBenchmark(("miss/" + name).c_str(), [policy, &shape](auto& state) {
-        berth::policies::RunMisses(state, policy.name, shape);
+        berth::policies::RunMisses(state, policy, shape);
       });
     }
   }

@@ -83,6 +83,7 @@ Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyOp
 struct PolicyInfo {
   std::string_view name;
   std::string_view summary;  // one line, with its parameters and their defaults
+  bool needs_heat = false;   // made only with PolicyOptions::heat
 };
 // All registered policies, in the order in which --help shows them.
 std::span<const PolicyInfo> Policies();

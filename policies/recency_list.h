@@ -29,6 +29,7 @@ class RecencyList {
   uint32_t End() const { return end_; }
   uint32_t Oldest() const { return links_[end_].newer; }
   uint32_t Newer(uint32_t unit) const { return links_[unit].newer; }
+  uint32_t size() const { return size_; }
 
   void PushNewest(uint32_t unit) {
     BERTH_CHECK_MSG(!Contains(unit), "a unit that is resident was inserted");
@@ -36,6 +37,7 @@ class RecencyList {
     links_[unit] = {newest, end_};
     links_[newest].newer = unit;
     links_[end_].older = unit;
+    ++size_;
     // A cursor that has seen everything goes on with what came after.
     if (cursor_ == end_) cursor_ = unit;
   }
@@ -46,6 +48,7 @@ class RecencyList {
     links_[link.older].newer = link.newer;
     links_[link.newer].older = link.older;
     links_[unit] = Link();
+    --size_;
   }
   void MoveToNewest(uint32_t unit) {
     Remove(unit);
@@ -60,12 +63,17 @@ class RecencyList {
     }
     links_[end_] = {end_, end_};
     cursor_ = end_;
+    size_ = 0;
   }
 
   void BeginStep() { cursor_ = Oldest(); }
+  // The search by hand, for policies that move units while they look: the oldest unit that the step
+  // has not passed over, End() if there is none.
+  uint32_t Candidate() const { return cursor_; }
+  void PassOver() { cursor_ = Newer(cursor_); }
   // The oldest evictable unit, as a number of `range`; kNoUnit if there is none.
   UnitIndex NextVictim(const Evictable& evictable, const UnitRange& range) {
-    for (; cursor_ != end_; cursor_ = Newer(cursor_)) {
+    for (; cursor_ != end_; PassOver()) {
       const UnitIndex unit = range.Global(cursor_);
       if (evictable(unit)) return unit;
     }
@@ -82,6 +90,7 @@ class RecencyList {
   std::vector<Link> links_;  // the last one is the ring's end
   uint32_t end_;
   uint32_t cursor_;  // everything older was found not evictable in this step
+  uint32_t size_ = 0;
 };
 
 }  // namespace berth::policies

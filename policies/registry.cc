@@ -5,11 +5,21 @@
 #include <utility>
 #include <vector>
 
+#include "policies/arc.h"
+#include "policies/clock.h"
+#include "policies/fifo.h"
 #include "policies/heat.h"
+#include "policies/in_cache_lfu.h"
 #include "policies/lfu.h"
 #include "policies/lru.h"
 #include "policies/params.h"
 #include "policies/policy.h"
+#include "policies/random.h"
+#include "policies/s3_fifo.h"
+#include "policies/sieve.h"
+#include "policies/slru.h"
+#include "policies/static.h"
+#include "policies/two_queue.h"
 #include "runtime/base/format.h"
 
 namespace berth::policies {
@@ -29,6 +39,27 @@ constexpr Row kTable[] = {
       "the hottest are pinned, the others leave in LRU order; pins=50% (of the slots, or a number "
       "of units), decay=0.98 (per pass, 0.01 to 1), every=16 (passes between choices)"},
      &HeatPolicy::Make},
+    {{"arc", "lists of units used once and used again, sized by the misses; no parameters"},
+     &ArcPolicy::Make},
+    {{"slru", "LRU in segments through which uses rise; segments=4 (1 to 16)"}, &SlruPolicy::Make},
+    {{"s3-fifo",
+      "small queue, main queue, ghost list; small=10%, ghost=90% (of the slots, or a number of "
+      "units), threshold=2 (uses that lead to the main queue, 1 to 3)"},
+     &S3FifoPolicy::Make},
+    {{"2q",
+      "a queue, then LRU for those that come back; in=25%, out=50% (of the slots, or a number of "
+      "units; out is remembered only)"},
+     &TwoQueuePolicy::Make},
+    {{"sieve", "FIFO with a hand that spares what was used; no parameters"}, &SievePolicy::Make},
+    {{"clock", "FIFO with second chances; bits=1 (of the counter of uses, 1 to 8)"},
+     &ClockPolicy::Make},
+    {{"fifo", "first in, first out; no parameters"}, &FifoPolicy::Make},
+    {{"in-cache-lfu", "fewest uses first, counts are lost on eviction; no parameters"},
+     &InCacheLfuPolicy::Make},
+    {{"static", "the hottest of a profile stay, others pass through; no parameters",
+      /*needs_heat=*/true},
+     &StaticPolicy::Make},
+    {{"random", "any, by the seed; no parameters"}, &RandomPolicy::Make},
 };
 
 template <size_t... kRow>

@@ -5,9 +5,11 @@
 #define BERTH_TESTS_POLICIES_POOL_H_
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +30,25 @@ inline std::unique_ptr<Policy> MakeOrDie(std::string_view spec, const PolicyOpti
   Result<std::unique_ptr<Policy>> policy = MakePolicy(spec, options);
   EXPECT_TRUE(policy.ok()) << policy.status().ToString();
   return std::move(policy).value();
+}
+
+// As `options`, with a profile in which all are equal where `policy` cannot do without one.
+inline PolicyOptions WithHeatFor(std::string_view policy, PolicyOptions options) {
+  static const std::vector<double> kHeat(4096, 1);
+  for (const PolicyInfo& info : Policies()) {
+    if (info.name == policy && info.needs_heat)
+      options.heat = std::span(kHeat).first(options.units);
+  }
+  return options;
+}
+
+// What GoogleTest takes for a name: letters, digits and underscores.
+inline std::string TestName(std::string_view spec) {
+  std::string name(spec);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<uint8_t>(c)) == 0; },
+      '_');
+  return name;
 }
 
 class Pool final : public Evictable {
@@ -127,6 +148,16 @@ class Pool final : public Evictable {
   size_t most_withheld_ = 0;
   mutable size_t asked_ = 0;
 };
+
+// Who leaves when `steps` come one after the other.
+inline std::vector<UnitIndex> VictimsOf(std::string_view spec, const PolicyOptions& options,
+                                        const std::vector<std::vector<UnitIndex>>& steps) {
+  const auto policy = MakeOrDie(spec, options);
+  Pool pool(*policy, options);
+  uint64_t pass = 0;
+  for (const std::vector<UnitIndex>& step : steps) pool.Step(++pass, step);
+  return pool.victims();
+}
 
 }  // namespace berth::policies
 

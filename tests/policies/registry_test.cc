@@ -16,7 +16,7 @@ std::string ErrorOf(std::string_view spec, const PolicyOptions& options = Option
 TEST(Registry, MakesEveryPolicyItNames) {
   ASSERT_GE(Policies().size(), 3u);
   for (const PolicyInfo& info : Policies()) {
-    EXPECT_EQ(MakeOrDie(info.name, Options(8, 4))->name(), info.name);
+    EXPECT_EQ(MakeOrDie(info.name, WithHeatFor(info.name, Options(8, 4)))->name(), info.name);
     EXPECT_FALSE(info.summary.empty());
   }
 }
@@ -27,12 +27,16 @@ TEST(Registry, TakesParameters) {
   EXPECT_EQ(ErrorOf("lfu:decay=9.9e-1"), "made");
   EXPECT_EQ(ErrorOf("heat:pins=10%,decay=0.9,every=1"), "made");
   EXPECT_EQ(ErrorOf("heat:pins=33.3%"), "made");
+  EXPECT_EQ(ErrorOf("clock:bits=8"), "made");
+  EXPECT_EQ(ErrorOf("slru:segments=16"), "made");
+  EXPECT_EQ(ErrorOf("s3-fifo:small=100%,ghost=0,threshold=3"), "made");
+  EXPECT_EQ(ErrorOf("2q:in=0,out=4294967295"), "made");
 }
 
 TEST(Registry, UnknownNames) {
   EXPECT_EQ(ErrorOf("lfo"),
-            "there is no policy 'lfo' (did you mean 'lfu'?); there are lru, lfu, "
-            "heat");
+            "there is no policy 'lfo' (did you mean 'lfu'?); there are lru, lfu, heat, arc, slru, "
+            "s3-fifo, 2q, sieve, clock, fifo, in-cache-lfu, static, random");
   EXPECT_NE(ErrorOf("").find("there is no policy ''"), std::string::npos);
   EXPECT_NE(ErrorOf("LRU").find("there is no policy"), std::string::npos);
   EXPECT_EQ(ErrorOf("lru:decay=1"), "policy 'lru' has no parameter 'decay'; it takes none");
@@ -52,6 +56,12 @@ TEST(Registry, ValuesOutOfRangeOrNotNumbers) {
   }
   EXPECT_EQ(ErrorOf("heat:every=0"),
             "policy 'heat': every=0 is not a whole number from 1 to 1000000");
+  for (const char* bad :
+       {"clock:bits=0", "clock:bits=9", "slru:segments=0", "slru:segments=17",
+        "s3-fifo:threshold=0", "s3-fifo:threshold=4", "s3-fifo:small=101%", "2q:in=-1", "2q:out=x",
+        "arc:p=1", "sieve:bits=1", "fifo:x=1", "in-cache-lfu:decay=1", "random:seed=1"}) {
+    EXPECT_NE(ErrorOf(bad), "made") << bad;
+  }
 }
 
 TEST(Registry, SpecsThatDoNotParse) {
@@ -92,9 +102,9 @@ TEST(Registry, ProfilesThatCannotBe) {
 using RegistryDeathTest = testing::Test;
 
 TEST(RegistryDeathTest, BrokenInvariantsDoNotComputeOn) {
-  PolicyOptions options = Options(8, 4);
-  options.first_unit = 100;
   for (const PolicyInfo& info : Policies()) {
+    PolicyOptions options = WithHeatFor(info.name, Options(8, 4));
+    options.first_unit = 100;
     const auto policy = MakeOrDie(info.name, options);
     policy->BeginStep(1);
     policy->Inserted(103);

@@ -1,7 +1,12 @@
 #include "tests/scheduler/scenario.h"
 
 #include <algorithm>
+#include <iterator>
 #include <random>
+#include <span>
+#include <string>
+
+#include "policies/policy.h"
 
 namespace berth::scheduler {
 namespace {
@@ -30,6 +35,17 @@ void SetLayer(Geometry* g, uint32_t layer, uint32_t size_class, uint32_t payload
       g->extent_read_bytes[unit * g->max_extents + x] = payload / extents + 1 + random->Below(60);
     }
   }
+}
+
+// Every registered one, and some with parameters that make them do more.
+std::string AnyPolicy(Random* random) {
+  const std::span<const policies::PolicyInfo> all = policies::Policies();
+  constexpr const char* kWithParameters[] = {
+      "lfu:decay=0.7", "heat:pins=80%,every=2", "s3-fifo:small=50%,threshold=1",
+      "clock:bits=2",  "slru:segments=2",       "2q:in=50%,out=100%"};
+  const uint32_t at = random->Below(static_cast<uint32_t>(all.size() + std::size(kWithParameters)));
+  if (at < all.size()) return std::string(all[at].name);
+  return kWithParameters[at - all.size()];
 }
 
 }  // namespace
@@ -95,11 +111,10 @@ CoreOptions RandomMachine(uint64_t seed) {
     card.ring_slots = r.In(1, 6);
     o.cards.push_back(card);
   }
-  const char* const kPolicies[] = {"lru", "lfu", "heat", "lfu:decay=0.7", "heat:pins=80%,every=2"};
-  o.policy = kPolicies[r.Below(5)];
-  o.host_policy = kPolicies[r.Below(5)];
+  o.policy = AnyPolicy(&r);
+  o.host_policy = AnyPolicy(&r);
   o.sharing = static_cast<CoreOptions::Sharing>(r.Below(3));
-  if (r.OneIn(3)) {
+  if (r.OneIn(3) || o.policy == "static" || o.host_policy == "static") {
     for (UnitIndex u = 0; u < g.units(); ++u) o.heat.push_back(r.Below(10));
   }
   o.chunk = r.In(1, 8);
