@@ -66,7 +66,7 @@ TEST_P(SessionAllocation, AWarmStepAllocatesNothing) {
   };
   round(0);
   const Counters before = (*runtime)->stats().counters;
-  const uint64_t space = AddressSpaceKilobytes();
+  [[maybe_unused]] const uint64_t space = AddressSpaceKilobytes();
   const uint64_t news = NewCalls();
   for (uint64_t pass = 1; pass <= 6; ++pass) round(pass);
   EXPECT_EQ(NewCalls() - news, 0u);
