@@ -115,6 +115,10 @@ Status Engine::OpenCards() {
     device.threads = options_.threads;
     Card card;
     BERTH_ASSIGN_OR_RETURN(card.device, kernels::OpenDevice(device));
+    if (options_.threads > card.device->info().threads && card.device->info().threads > 0) {
+      info_.notes.push_back(config.device + ": " + std::to_string(card.device->info().threads) +
+                            " threads instead of " + std::to_string(options_.threads));
+    }
     cards_.push_back(std::move(card));
   }
   return Status();

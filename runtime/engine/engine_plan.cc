@@ -50,21 +50,25 @@ Status Engine::PlanMemory() {
   uint64_t host_tier = 0, staging = 0;
   BERTH_RETURN_IF_ERROR(PlanHostTier(&host_tier));
   BERTH_RETURN_IF_ERROR(PlanStaging(&staging));
+  const uint64_t largest = LargestHostSlot(catalog);
+  const uint64_t work =
+      WorkspaceBytes() + scheduler::Core::PlannedBytes(core_options_) + BooksBytes();
   std::vector<arena::BudgetItem> items = {
-      {"host tier", host_tier, "--host-tier"},
-      {"staging", staging, options_.staging_bytes > 0 ? "--staging" : "--chunk"},
-      {"workspace", WorkspaceBytes(), "max_rows"},
-      {"books", scheduler::Core::PlannedBytes(core_options_) + BooksBytes(), ""}};
+      {"host tier", host_tier, "--host-tier", 1, 0},
+      {"staging", staging, "--staging", 1, 2 * largest},
+      {"workspace and books", work, "max_rows (--streams, --window)",
+       std::max<uint64_t>(1, work / options_.max_rows)}};
   uint64_t taken = 0;
   for (const arena::BudgetItem& item : items) taken += item.bytes;
   BERTH_RETURN_IF_ERROR(PlanArenas(taken));
   for (size_t c = 0; c < cards_.size(); ++c) {
     // A host card's memory is the machine's.
     if (!IsHostDevice(options_.cards[c].device)) continue;
-    items.push_back(
-        {"arena of " + options_.cards[c].device, arena_plans_[c].arena.used_bytes, "--arena"});
-    items.push_back(
-        {"ring of " + options_.cards[c].device, arena_plans_[c].ring_bytes(), "--ring"});
+    const arena::ArenaPlan& plan = arena_plans_[c];
+    items.push_back({"arena of " + options_.cards[c].device, plan.arena.used_bytes, "--arena", 1,
+                     plan.arena.minimum_bytes});
+    items.push_back({"ring of " + options_.cards[c].device, plan.ring_bytes(), "--ring",
+                     std::max<uint64_t>(1, plan.ring_slot_bytes)});
   }
   return arena::CheckBudget(items, available_bytes_);
 }
@@ -93,23 +97,18 @@ void Engine::SetCoreOptions() {
 Status Engine::PlanHostTier(uint64_t* bytes) {
   if (options_.host_tier_bytes == 0) return Status();
   std::vector<arena::ArenaClass> classes;
-  uint64_t least = UINT64_MAX;
   for (const SizeClass& c : catalog_->size_classes()) {
     classes.push_back(
         {c.host_bytes, static_cast<uint32_t>(c.layers.size()) * catalog_->experts(), 0});
-    least = std::min(least, c.host_bytes);
   }
   BERTH_ASSIGN_OR_RETURN(const arena::SlotPlan plan,
                          arena::PlanSlots(classes, options_.host_tier_bytes));
-  if (plan.slots == 0) {
-    return InvalidArgumentError("--host-tier of " + std::to_string(options_.host_tier_bytes) +
-                                " bytes holds no unit: raise it to at least " +
-                                std::to_string(plan.full_bytes > 0 ? least : 0) +
-                                ", or leave it out");
+  if (std::string note = arena::HostTierNote(plan, options_.host_tier_bytes); !note.empty()) {
+    info_.notes.push_back(std::move(note));
   }
   for (size_t c = 0; c < plan.classes.size(); ++c) {
     core_options_.host_class_slots.push_back(plan.classes[c].slots);
-    if (plan.classes[c].slots == 0) {
+    if (plan.classes[c].slots == 0 && plan.slots > 0) {
       info_.notes.push_back("host tier: no slot for units of " +
                             FormatBytes(plan.classes[c].slot_bytes) + ": raise --host-tier");
     }
@@ -171,6 +170,8 @@ Status Engine::PlanArenas(uint64_t taken) {
         room = std::min(room, left / cards_.size());
       }
       const uint64_t ring_bytes = largest * ring;
+      request.automatic = true;
+      request.memory_bytes = room;
       request.arena_bytes = std::min(all, room > ring_bytes ? room - ring_bytes : 0);
     }
     BERTH_ASSIGN_OR_RETURN(arena::ArenaPlan plan, arena::PlanArena(request));

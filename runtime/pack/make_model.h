@@ -15,7 +15,7 @@ namespace berth::models {
 struct MakeModelOptions {
   std::string output;  // with `files` > 1: becomes output-00001-of-0000N.gguf
   std::string architecture = "qwen3moe";
-  std::string conventions;  // of an architecture that is not in the table
+  std::string conventions;             // of an architecture that is not in the table
   std::string types = "iq3_s+iq4_nl";  // as ParseLayerTypes takes them
   uint32_t layers = 0;                 // MoE layers
   uint32_t dense_layers = 0;           // before them

@@ -142,8 +142,7 @@ int RunCommandLine(int argc, const char* const* argv) {
     if (error.get_exit_code() != 0) return Refuse(app, error);
     std::ostringstream text;  // --help, --version
     app.exit(error, text, text);
-    std::fputs(text.str().c_str(), stdout);
-    return Finish("", Status());
+    return Finish("", Print(text.str()));
   }
   for (size_t i = 0; i < commands.size(); ++i) {
     if (subcommands[i]->parsed()) return Run(commands[i].get());

@@ -103,6 +103,12 @@ Status JsonOutput::Write(const nlohmann::json& json) {
   return io::WriteWholeFile(path_, std::as_bytes(std::span(text)), {.replace = true});
 }
 
+Status Print(const std::string& text) {
+  errno = 0;
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return Status();
+  return UnavailableError(std::string(ErrnoError(errno, "standard output").message()));
+}
+
 Status FlushStandardOutput() {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return Status();

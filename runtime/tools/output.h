@@ -39,6 +39,8 @@ bool PrintsTables(const std::string& json_path);
 
 // Writes out what was printed so far; not ok if any of it could not be written.
 Status FlushStandardOutput();
+// Prints `text` and flushes; says why where standard output does not take it.
+Status Print(const std::string& text);
 
 }  // namespace berth::tools
 

@@ -39,7 +39,7 @@ class RunCommand final : public Command {
     };
     BERTH_ASSIGN_OR_RETURN(const RunReport report, RunTrace(options));
     bar.End();
-    if (PrintsTables(flags_.json())) std::printf("%s", ReportTable(report).c_str());
+    if (PrintsTables(flags_.json())) BERTH_RETURN_IF_ERROR(Print(ReportTable(report)));
     if (!flags_.json().empty()) {
       BERTH_RETURN_IF_ERROR(json.Write(ReportJson(report, &options)));
     }
