@@ -33,8 +33,6 @@ Result<std::unique_ptr<Tier>> Tier::Create(const Geometry& geometry, const TierO
   tier->experts_ = geometry.experts;
   tier->slot_of_unit_.assign(geometry.units(), kNone);
   tier->pool_of_layer_.assign(geometry.layers, kNone);
-  tier->class_slots_ = options.class_slots;
-  tier->sharing_ = options.sharing;
   uint32_t first_slot = 0;
   for (uint32_t c = 0; c < geometry.size_classes; ++c) {
     std::vector<uint32_t> layers;

@@ -102,9 +102,7 @@ class Tier {
   }
 
   uint32_t slot_count() const { return static_cast<uint32_t>(slots_.size()); }
-  uint32_t class_slots(uint32_t size_class) const { return class_slots_[size_class]; }
   uint32_t resident_count() const { return resident_; }
-  SlotSharing sharing() const { return sharing_; }
   // Each slot is free, taken or retired, and the lines and counts say so too.
   Status CheckInvariants() const;
   // What policies clamped or assumed.
@@ -134,12 +132,10 @@ class Tier {
   std::vector<Pool> pools_;
   std::vector<uint32_t> pinned_;         // per pool
   std::vector<uint32_t> pool_of_layer_;  // kNone: the layer's class has no slots
-  std::vector<uint32_t> class_slots_;
   uint32_t experts_ = 0;
   uint32_t resident_ = 0;
   uint32_t guesses_ = 0;
   bool sweep_step_ = false;
-  SlotSharing sharing_ = SlotSharing::kShared;
 };
 
 }  // namespace berth::scheduler

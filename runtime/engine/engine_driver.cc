@@ -5,6 +5,7 @@
 #include "runtime/engine/engine.h"
 
 namespace berth {
+
 // The sink may not call the core back, so the answer waits until the core has returned.
 void Engine::Refused(scheduler::OpKind kind, scheduler::OpId op, Status status) {
   refusals_.push_back({kind, op, std::move(status)});

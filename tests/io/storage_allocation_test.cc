@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "io/storage.h"
-#include "tests/io/counting_new.h"
 #include "tests/io/storage_test_util.h"
+#include "tests/new_counter.h"
 
 namespace berth::io {
 namespace {
@@ -49,11 +49,11 @@ TEST_P(StorageAllocationTest, AWarmReadAllocatesNothing) {
   }
   uint64_t before = 0;
   for (uint64_t round = 0; round < 20; ++round) {
-    if (round == 2) before = AllocationCount();
+    if (round == 2) before = NewCalls();
     (*storage)->Submit(reads);
     while (sink.done < (round + 1) * kReads) std::this_thread::yield();
   }
-  EXPECT_EQ(AllocationCount() - before, 0u);
+  EXPECT_EQ(NewCalls() - before, 0u);
   EXPECT_EQ(sink.failed, 0u);
 }
 

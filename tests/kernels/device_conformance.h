@@ -17,7 +17,7 @@
 
 #include "kernels/device.h"
 #include "tests/kernels/device_fixture.h"
-#include "tests/kernels/new_counter.h"
+#include "tests/new_counter.h"
 
 namespace berth::kernels {
 

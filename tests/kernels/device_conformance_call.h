@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "tests/kernels/device_fixture.h"
-#include "tests/kernels/new_counter.h"
 #include "tests/kernels/small_experts.h"
+#include "tests/new_counter.h"
 
 namespace berth::kernels {
 
@@ -269,10 +269,10 @@ TEST_P(DeviceCall, AllocatesNothingWhenWarm) {
     return ok;
   };
   for (uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(round(i));
-  const uint64_t before = testing::NewCalls();
+  const uint64_t before = NewCalls();
   bool ok = true;
   for (uint64_t i = 0; i < 100; ++i) ok &= round(i);
-  EXPECT_EQ(testing::NewCalls(), before);
+  EXPECT_EQ(NewCalls(), before);
   EXPECT_TRUE(ok);
 }
 

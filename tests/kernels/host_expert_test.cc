@@ -13,7 +13,7 @@
 
 #include "kernels/formats/format.h"
 #include "tests/kernels/expert_model.h"
-#include "tests/kernels/new_counter.h"
+#include "tests/new_counter.h"
 
 namespace berth::kernels {
 
@@ -298,13 +298,13 @@ TEST(HostExpert, AllocatesAtConstructionOnly) {
   const Grouping grouping = testing::GroupBackwards(step.ids, layer);
   std::vector<float> partials = step.Poison(layer);
   TestPool pool(1);
-  const uint64_t before = berth::testing::NewCalls();
+  const uint64_t before = berth::NewCalls();
   HostExpertWorkspace workspace(&pool, 256, 256, 18);
-  const uint64_t made = berth::testing::NewCalls();
+  const uint64_t made = berth::NewCalls();
   EXPECT_GT(made, before);  // the counter counts
   EXPECT_GE(workspace.bytes(), 18u * 256 * sizeof(float));
   workspace.Run(step.Call(layer, grouping, partials.data()), grouping.addresses);
-  EXPECT_EQ(berth::testing::NewCalls(), made);
+  EXPECT_EQ(berth::NewCalls(), made);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/kernels/new_counter.h"
+#include "tests/new_counter.h"
 
 namespace berth::kernels {
 namespace {
@@ -93,9 +93,9 @@ TEST_P(WorkerPoolTest, AllocatesNothingWhenWarm) {
   std::unique_ptr<WorkerPool> pool = GetParam().make(2);
   Seen seen(100, 2);
   for (int i = 0; i < 50; ++i) pool->ParallelFor(100, 1, Look, &seen);
-  const uint64_t before = testing::NewCalls();
+  const uint64_t before = NewCalls();
   for (int i = 0; i < 200; ++i) pool->ParallelFor(100, 1, Look, &seen);
-  EXPECT_EQ(testing::NewCalls(), before);
+  EXPECT_EQ(NewCalls(), before);
 }
 
 std::string NameOf(const ::testing::TestParamInfo<PoolParam>& info) { return info.param.name; }
@@ -122,10 +122,10 @@ TEST(WorkerPool, EqualNumbersShareOnePool) {
 }
 
 TEST(NewCounter, Counts) {
-  const uint64_t before = testing::NewCalls();
+  const uint64_t before = NewCalls();
   auto value = std::make_unique<std::string>(100, 'x');
   EXPECT_EQ(value->size(), 100u);
-  EXPECT_GE(testing::NewCalls(), before + 2);
+  EXPECT_GE(NewCalls(), before + 2);
 }
 
 }  // namespace

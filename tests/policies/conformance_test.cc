@@ -1,6 +1,6 @@
 // What every registered policy promises, on random operations: a new row of the registry is tested
 // here without a line being added.
-#include "tests/policies/allocation_counter.h"
+#include "tests/new_counter.h"
 #include "tests/policies/pool.h"
 #include "tests/policies/traffic.h"
 
@@ -41,9 +41,9 @@ class Watched final : public Policy {
  private:
   template <typename Call>
   void Count(Call call) {
-    const size_t before = AllocationCount();
+    const size_t before = NewCalls();
     call();
-    allocated_ += AllocationCount() - before;
+    allocated_ += NewCalls() - before;
   }
 
   Policy& policy_;

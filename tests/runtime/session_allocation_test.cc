@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/kernels/new_counter.h"
+#include "tests/new_counter.h"
 #include "tests/runtime/session_work.h"
 #include "tests/runtime/small_model.h"
 

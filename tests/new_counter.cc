@@ -1,4 +1,4 @@
-#include "tests/kernels/new_counter.h"
+#include "tests/new_counter.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -23,9 +23,9 @@ void* Counted(std::size_t bytes, std::size_t align) {
 }
 }  // namespace
 
-namespace berth::testing {
+namespace berth {
 uint64_t NewCalls() { return calls.load(); }
-}  // namespace berth::testing
+}  // namespace berth
 
 // The array and nothrow forms of the standard library call these.
 void* operator new(std::size_t bytes) { return Counted(bytes); }
