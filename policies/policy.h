@@ -62,7 +62,17 @@ class Policy {
   // The resident unit that should leave first among the evictable ones; kNoUnit if there is none.
   // The caller follows up with Erased for the unit it takes.
   virtual UnitIndex NextVictim(const Evictable& evictable) = 0;
+
+  // What was learned, one figure per unit of the range: hotter units have larger ones, none is
+  // negative, and units of which nothing is known have 0. A policy of any name that is made with
+  // it as PolicyOptions::heat starts from there.
+  virtual void Learned(std::span<double> heat) const {
+    for (double& each : heat) each = 0;
+  }
 };
+
+// "Never again", as a next use.
+inline constexpr uint64_t kNeverUsed = UINT64_MAX;
 
 struct PolicyOptions {
   // Units that the pool may ever hold: [first_unit, first_unit + units). Units outside the range
@@ -74,6 +84,11 @@ struct PolicyOptions {
   uint64_t seed = 1;   // for policies that draw numbers
   // Heat known beforehand, one figure per unit of the range (a profile); empty: none.
   std::span<const double> heat;
+  // The future, for policies that need it (PolicyInfo::needs_future): the number of the step that
+  // routes to each unit of the range next, kNeverUsed if none does. The caller owns it, keeps it
+  // for the policy's life and brings it up to date for a step's units before their Touched; any
+  // numbering will do in which later steps have larger numbers.
+  std::span<const uint64_t> next_use;
 };
 
 // Makes a policy from "name" or "name:key=value,key=value". An unknown name or key is an
@@ -82,8 +97,9 @@ Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyOp
 
 struct PolicyInfo {
   std::string_view name;
-  std::string_view summary;  // one line, with its parameters and their defaults
-  bool needs_heat = false;   // made only with PolicyOptions::heat
+  std::string_view summary;   // one line, with its parameters and their defaults
+  bool needs_heat = false;    // made only with PolicyOptions::heat
+  bool needs_future = false;  // made only with PolicyOptions::next_use
 };
 // All registered policies, in the order in which --help shows them.
 std::span<const PolicyInfo> Policies();

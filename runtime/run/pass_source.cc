@@ -66,13 +66,16 @@ void PassSource::Count() {
 
 std::span<const uint64_t> PassSource::Next() {
   rows_.clear();
+  started_ = running_ = 0;
   if (given_ == passes_) return {};
   ++given_;
   for (Request& stream : streams_) {
     if (stream.first_piece == stream.end_piece) {
       if (next_request_ == requests_.size()) continue;
       stream = requests_[next_request_++];
+      ++started_;
     }
+    ++running_;
     const Piece& piece = pieces_[stream.first_piece++];
     for (uint64_t row = piece.first; row < piece.end; ++row) rows_.push_back(row);
   }

@@ -18,7 +18,11 @@ namespace berth {
 struct PassOptions {
   uint32_t streams = 1;
   uint32_t window = 1;
-  uint64_t max_passes = 0;  // 0: all
+  uint64_t max_passes = 0;    // 0: all
+  uint32_t prompt_rows = 0;   // of each request; 0: what the trace says
+  uint32_t prompt_chunk = 0;  // rows of a prompt in one pass; 0: as the trace has them
+  // Requests to play, in this order; empty: all, in the file's order.
+  std::vector<uint32_t> requests;
 };
 
 class PassSource {
@@ -27,6 +31,10 @@ class PassSource {
 
   // Rows (of the trace) of the next pass; empty when there is none. Valid until the next call.
   std::span<const uint64_t> Next();
+
+  // Of the last pass: streams that began a request with it, and streams that took part.
+  uint32_t started() const { return started_; }
+  uint32_t running() const { return running_; }
 
   uint64_t passes() const { return passes_; }  // that Next will give in all
   uint32_t max_rows() const { return max_rows_; }
@@ -50,6 +58,8 @@ class PassSource {
   uint64_t passes_ = 0;
   uint64_t given_ = 0;
   uint32_t max_rows_ = 0;
+  uint32_t started_ = 0;
+  uint32_t running_ = 0;
   std::vector<uint64_t> rows_;
 };
 

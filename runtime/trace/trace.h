@@ -28,6 +28,8 @@ struct TraceInfo {
   std::vector<uint32_t> layer_ids;          // block numbers; empty: 0..layers-1
   std::vector<std::string> request_labels;  // empty, or one per request
   std::vector<uint32_t> streams;            // stream of each request where the trace states it
+  // Quantized bytes of a unit of each layer, where the trace states them; empty: unknown.
+  std::vector<uint64_t> layer_unit_bytes;
   std::string model;
   std::string source;  // where the trace comes from, in the words of its file; may be empty
   bool has_router_weights = false;
