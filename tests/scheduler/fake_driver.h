@@ -1,20 +1,29 @@
 // FakeDriver: a seeded driver of the core on virtual time that knows the truth.
 //
-// It keeps what bytes are in every slot of every tier and what every pointer table says, answers
-// the core's actions in an order of its own, injects failures, and checks with each event what the
-// core promises. The first broken promise is kept in error().
+// It takes the core's actions, carries them out in an order and with faults of its own, and checks
+// with each event what the core promises. The first broken promise is kept in error(). Nothing in
+// it depends on anything but its options and the calls: a seed replays exactly.
+//
+//   sink -> pending (due at a time) -> [reads: results of the system, one by one] -> answer -> core
+//           refused (out of memory) -> answered as soon as the core has returned
 #ifndef BERTH_TESTS_SCHEDULER_FAKE_DRIVER_H_
 #define BERTH_TESTS_SCHEDULER_FAKE_DRIVER_H_
 
-#include <array>
 #include <cstdint>
 #include <map>
-#include <random>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "scheduler/core.h"
+#include "tests/scheduler/faults.h"
+#include "tests/scheduler/promises.h"
+#include "tests/scheduler/random.h"
+#include "tests/scheduler/simulated_read.h"
+#include "tests/scheduler/step_book.h"
+#include "tests/scheduler/truth.h"
 
 namespace berth::scheduler {
 
@@ -22,20 +31,17 @@ struct DriverOptions {
   enum class Order : uint8_t { kInOrder, kReversed, kRandom };
   uint64_t seed = 1;
   Order order = Order::kRandom;
-  // Chances, per answer.
-  double read_failure = 0;
-  double copy_failure = 0;
-  double publish_failure = 0;  // applied all the same in every other case
-  double wave_failure = 0;
-  std::set<UnitIndex> broken_units;  // every read of theirs fails, while they stand here
+  FaultPlan faults;
 };
 
 class FakeDriver final : public Sink {
  public:
-  explicit FakeDriver(const DriverOptions& options) : options_(options), rng_(options.seed) {}
+  explicit FakeDriver(const DriverOptions& options)
+      : options_(options), random_(options.seed), faults_(options.faults) {}
   // Makes the core. `options` are what the checks go by.
   Status Open(const CoreOptions& options);
   Core& core() { return *core_; }
+  const CoreOptions& options() const { return core_options_; }
 
   // ---- submissions, checked
   Result<TicketId> Step(uint32_t layer, const std::vector<int32_t>& ids, uint64_t pass = 0);
@@ -43,24 +49,34 @@ class FakeDriver final : public Sink {
   Result<LeaseId> Lease(const std::vector<UnitIndex>& units);
   Status Release(LeaseId lease);
   void Close();
+  bool closed() const { return closed_; }
 
   // ---- answers
-  // Answers the action whose time has come; false if the core waits for none.
+  // The next thing happens: an answer, or one result of a read; false if the core waits for none.
   bool Answer();
   void AnswerAll() {
     while (Answer()) {
     }
   }
-  size_t pending() const { return pending_.size(); }
   // Answers the oldest pending action of this kind, and of this unit where one is given.
   enum class What : uint8_t { kRead, kCopy, kPublish, kCompute };
   bool AnswerOne(What what, UnitIndex unit = kNoUnit, const Status& status = Status());
-  std::set<UnitIndex>& broken_units() { return options_.broken_units; }
+
+  // ---- faults
+  // Nothing new goes wrong; once what went wrong before has been answered, every step must work.
+  void Heal();
+  std::set<UnitIndex>& broken_units() { return faults_.plan().broken_units; }
+  const Faults& faults() const { return faults_; }
+  uint64_t injected() const { return injected_; }  // errors that were answered
+  uint64_t flips_found() const { return flips_found_; }
+  uint64_t failed_steps() const { return steps_->failed(); }
+  uint64_t carrying_steps() const { return steps_->carrying(); }
 
   // Everything is quiet: what must hold then. `exact`: nothing failed, the counters are what moved.
   void CheckQuiet(bool exact);
-  // Of this many calls of `core` inputs and more, none may find a broken promise.
-  const std::string& error() const { return error_; }
+  const std::string& error() const { return promises_.error(); }
+  const Promises& promises() const { return promises_; }
+  uint32_t leases_held() const;  // not released, nor void
 
   // ---- the record
   struct WaveRecord {
@@ -75,34 +91,20 @@ class FakeDriver final : public Sink {
   std::vector<PublishAction> publishes;
   std::map<TicketId, Status> done;
   std::map<LeaseId, Status> leases_ready;
-  uint64_t injected = 0;  // failures
 
  private:
-  struct Bytes {  // of one slot
-    std::array<uint32_t, 8> extents;
-    uint32_t readers = 0;
-    OpId writer = 0;      // 0: nobody writes
-    uint32_t writes = 0;  // pieces under way
-    uint32_t written = 0;
-    bool failed = false;
-    Bytes() { extents.fill(UINT32_MAX); }
-  };
   struct Pending {
-    What what;
-    uint64_t due;
-    OpId op;
+    What what = What::kRead;
+    uint64_t due = 0;
+    uint64_t sequence = 0;
+    OpId op = 0;
     ReadAction read;
     CopyAction copy;
     PublishAction publish;
     ComputeAction compute;
-  };
-  struct StepRecord {
-    uint32_t layer = 0;
-    std::vector<int32_t> ids;
-    std::vector<uint32_t> seen;  // waves that had the pair
-    uint32_t waves_running = 0;
-    TicketId ticket = 0;
-    bool done = false;
+    SimulatedRead reading;
+    std::optional<Fault> fault;  // what the answer will tell
+    bool applied = false;        // an update: the table has it
   };
   struct HeldLease {
     std::vector<UnitIndex> units;
@@ -118,51 +120,42 @@ class FakeDriver final : public Sink {
   void LeaseReady(LeaseId lease, uint64_t cookie, const Status& status) override;
 
   void Add(Pending pending);
-  void AnswerAt(size_t at, const Status& status);
-  Status Inject(What what, UnitIndex unit);
-  void EndRead(const ReadAction& action, bool ok);
-  void EndCopy(const CopyAction& action, bool ok);
-  void EndPublish(const PublishAction& action, bool applied);
-  void EndCompute(const ComputeAction& action);
-  void AfterEvent();
-  void CheckWaveUnits(const ComputeAction& action, const char* when);
-  void CheckWavePairs(const ComputeAction& action);
+  uint64_t Due(const Pending& pending);
+  std::optional<Fault> DrawOneOf(std::initializer_list<Fault> faults);
+  static UnitIndex UnitOf(const Pending& pending);
+  Pending Take(size_t at);
+  // Whether the read is over; else it waits for the system's next result.
+  bool ReadOn(Pending* pending);
+  void AnswerAsDrawn(Pending pending);
+  void ResetLink(uint32_t card, uint64_t last);
+  void AnswerWith(Pending pending, const Status& outcome);
+  // Carries the outcome into the truth; the status that the core is told.
+  Status End(Pending* pending, const Status& outcome);
+  Status EndRead(const Pending& pending, const Status& outcome);
+  Status ErrorOf(const Pending& pending) const;
+  Promises::Event EventOf(const Pending& pending, bool ends) const;
+  void Log(const char* what, const char* of = "", uint32_t number = 0,
+           StatusCode code = StatusCode::kOk);
 
-  Bytes& At(const HostSlot& slot);
-  Bytes& At(const CardSlot& slot);
-  bool Holds(const Bytes& bytes, UnitIndex unit) const;
-  void Expect(bool condition, const std::string& what) {
-    if (!condition && error_.empty()) error_ = what + " (event " + std::to_string(events_) + ")";
-  }
-  struct Flight {
-    uint64_t all = 0, prefetch = 0;
-    uint32_t pieces = 0, prefetch_pieces = 0;
-  };
-  void Depart(Flight* flight, uint64_t bytes, bool prefetch, uint64_t limit,
-              uint64_t prefetch_limit, const std::string& what);
-  static void Arrive(Flight* flight, uint64_t bytes, bool prefetch);
+  void AfterInput();
+  void CheckAfterEvent();
+  void CheckCounters();
 
   DriverOptions options_;
+  Promises promises_;
+  Random random_;
+  Faults faults_;
   CoreOptions core_options_;
-  std::mt19937_64 rng_;
+  std::unique_ptr<Truth> truth_;
+  std::unique_ptr<StepBook> steps_;
   std::unique_ptr<Core> core_;
   uint64_t now_ = 0;
-  uint64_t events_ = 0;
   uint64_t sequence_ = 0;
+  uint64_t injected_ = 0;
+  uint64_t flips_found_ = 0;
   bool closed_ = false;
-  std::string error_;
   std::vector<Pending> pending_;
-  std::map<std::array<uint32_t, 3>, Bytes> host_;  // staging, class, slot
-  std::map<std::array<uint32_t, 4>, Bytes> card_;  // card, ring, class, slot
-  struct Entry {
-    CardSlot slot;           // kNoSlot: nothing
-    bool uncertain = false;  // an update of it failed
-    bool moving = false;     // an update of it is under way
-  };
-  std::vector<Entry> table_;  // per unit (a unit has one card)
-  std::vector<Flight> drives_;
-  std::vector<Flight> links_;
-  std::vector<StepRecord> steps_;  // the cookie is the index
+  std::vector<Pending> refused_;
   std::map<LeaseId, HeldLease> leases_;
 };
 

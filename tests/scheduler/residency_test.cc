@@ -165,7 +165,7 @@ TEST(CoreResidencyTest, ALeaseIsAllOrNone) {
 
 TEST(CoreResidencyTest, AVoidLeasePinsNothing) {
   DriverOptions options;
-  options.broken_units = {1};
+  options.faults.broken_units = {1};
   FakeDriver driver(options);
   ASSERT_TRUE(driver.Open(SmallMachine(1, 32, 2, 10)).ok());
   const auto lease = driver.Lease({0, 1, 2, 3});

@@ -17,7 +17,7 @@ CoreOptions SmallMachine(uint32_t layers, uint32_t experts, uint32_t top_k, uint
 CoreOptions RandomMachine(uint64_t seed);
 
 struct Action {
-  enum class Kind : uint8_t { kStep, kHint, kLease, kRelease, kClose };
+  enum class Kind : uint8_t { kStep, kHint, kLease, kRelease, kClose, kHeal };
   Kind kind = Kind::kStep;
   uint32_t layer = 0;
   uint64_t pass = 0;
@@ -26,12 +26,20 @@ struct Action {
   uint32_t lease = 0;  // release: which of the script's leases
 };
 
-std::vector<Action> RandomScript(uint64_t seed, const CoreOptions& options, uint32_t actions,
-                                 bool closes);
+struct ScriptShape {
+  uint32_t actions = 60;
+  bool closes = false;  // at any moment
+  bool heals = false;   // faults stop at any moment
+};
+std::vector<Action> RandomScript(uint64_t seed, const CoreOptions& options,
+                                 const ScriptShape& shape);
 
 // Plays the script: answers some actions between submissions (up to `most`, by the pace's seed),
-// all of them at the end, and releases every lease.
+// all of them at the end, and releases every lease. Stops at the first broken promise.
 void Play(FakeDriver* driver, const std::vector<Action>& script, uint64_t pace, uint32_t most);
+
+// Steps that need every unit of the model once.
+void PlayEveryUnit(FakeDriver* driver);
 
 }  // namespace berth::scheduler
 

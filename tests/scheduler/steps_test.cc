@@ -203,7 +203,7 @@ TEST(CoreStepTest, SessionsThatFightForSlotsDoNotWaitForEachOther) {
 
 TEST(CoreStepTest, AFailedReadFailsOnlyTheStepsThatNeedIt) {
   DriverOptions options = InOrder();
-  options.broken_units = {0};
+  options.faults.broken_units = {0};
   FakeDriver driver(options);
   ASSERT_TRUE(driver.Open(SmallMachine(1, 16, 2, 6)).ok());
   const auto bad = driver.Step(0, {0, 1});
