@@ -2,6 +2,7 @@
 #include <string>
 
 #include "runtime/base/check.h"
+#include "runtime/base/guards.h"
 #include "scheduler/core.h"
 
 namespace berth::scheduler {
@@ -40,6 +41,9 @@ void Core::OpReady(uint32_t index) {
       op.emitted = true;
       if (op.kind == OpKind::kUnpublish) CardSlotOf(op.card).state = SlotState::kLeaving;
       sink_->Publish({graph_.id(index), op.unit, op.card, op.kind == OpKind::kPublish});
+      if (BERTH_BROKEN(kFreeAfterUpdate) && op.kind == OpKind::kUnpublish) {
+        graph_.Finish(index, Status());
+      }
       break;
     case OpKind::kWave:
       EmitCompute(index);
@@ -144,6 +148,7 @@ void Core::CopyDone(OpId id, const Status& status) {
   BERTH_CHECK_MSG(index != kNone, "a completion of no copy");
   const Op& op = graph_.op(index);
   BERTH_CHECK((op.kind == OpKind::kCopyUp || op.kind == OpKind::kCopyBack) && op.emitted);
+  if (BERTH_BROKEN(kCountEveryCompletion) && op.prefetch_mask != 0) return;
   const uint32_t card = op.card.card;
   cards_[card].copies->Ended(geometry_.payload_bytes(op.unit), op.prefetch_mask != 0);
   Complete(index, status);
@@ -152,13 +157,16 @@ void Core::CopyDone(OpId id, const Status& status) {
 
 void Core::PublishDone(OpId id, const Status& status) {
   const uint32_t index = graph_.Find(id);
+  if (BERTH_BROKEN(kFreeAfterUpdate) && index == kNone) return;
   BERTH_CHECK_MSG(index != kNone, "a completion of no table update");
   const Op& op = graph_.op(index);
   BERTH_CHECK((op.kind == OpKind::kPublish || op.kind == OpKind::kUnpublish) && op.emitted);
   if (!status.ok()) {
     // Applied or not, nobody knows: the table may point at the slot, so its bytes must stay.
     Card& card = cards_[op.card.card];
-    card.arena->Retire(card.base[op.card.size_class] + op.card.slot);
+    if (!BERTH_BROKEN(kDropUncertainSlot)) {
+      card.arena->Retire(card.base[op.card.size_class] + op.card.slot);
+    }
     ++counters_.failed_updates;
   }
   Complete(index, status);
@@ -208,7 +216,7 @@ void Core::Landed(uint32_t index, const Status& status) {
   const bool to_card = op.kind == OpKind::kCopyUp;
   if (!status.ok()) {
     if (op.emitted && status.code() != StatusCode::kCancelled) ++counters_.failed_reads;
-    Forget(index);
+    if (!BERTH_BROKEN(kForgetFailed)) Forget(index);
     return;
   }
   Slot& slot = to_card ? CardSlotOf(op.card) : HostSlotOf(op.host);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "runtime/base/check.h"
+#include "runtime/base/guards.h"
 #include "scheduler/core.h"
 
 namespace berth::scheduler {
@@ -291,7 +292,11 @@ void Core::Load(UnitIndex unit, const CardSlot& to, Why why) {
     op.unit = unit;
     op.card = to;
     op.slot_generation = slot.generation;
-    graph_.DependOn(publish, graph_.ref(copy), /*data=*/true);
+    if (BERTH_BROKEN(kPublishAfterCopy)) {
+      slot.sync = SlotSync();
+    } else {
+      graph_.DependOn(publish, graph_.ref(copy), /*data=*/true);
+    }
     graph_.BecomeWriter(publish, &slot.sync);
     // A withdrawal of the unit's last place must not undo this.
     OpRef& table_op = cards_[to.card].table_op[unit];
@@ -359,6 +364,10 @@ HostSlot Core::TakeStaging(Why why) {
     to.slot = options_.staging_slots + prefetch_staging_next_;
     prefetch_staging_next_ = (prefetch_staging_next_ + 1) % options_.prefetch_staging_slots;
   } else {
+    if (BERTH_BROKEN(kIgnoreCompletionOrder) &&
+        graph_.alive(staging_[staging_next_].sync.last_write)) {
+      staging_next_ = (staging_next_ + 1) % options_.staging_slots;
+    }
     to.slot = staging_next_;
     staging_next_ = (staging_next_ + 1) % options_.staging_slots;
   }

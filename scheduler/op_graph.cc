@@ -1,6 +1,7 @@
 #include "scheduler/op_graph.h"
 
 #include "runtime/base/check.h"
+#include "runtime/base/guards.h"
 
 namespace berth::scheduler {
 
@@ -46,6 +47,7 @@ void OpGraph::DependOnWrite(uint32_t op, SlotSync* slot) {
 
 void OpGraph::BecomeWriter(uint32_t op, SlotSync* slot) {
   for (uint32_t e = slot->first_reader; e != kNone; e = edges_[e].next) {
+    if (BERTH_BROKEN(kReuseAfterReaders) && ops_[edges_[e].to.index].emitted) continue;
     // NewEdge may move the pool, hence the index.
     DependOn(op, edges_[e].to, /*data=*/false);
   }

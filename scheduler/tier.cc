@@ -4,6 +4,7 @@
 #include <span>
 
 #include "runtime/base/check.h"
+#include "runtime/base/guards.h"
 
 namespace berth::scheduler {
 namespace {
@@ -14,9 +15,10 @@ class NotOfStep final : public policies::Evictable {
   NotOfStep(const Tier& tier, const std::vector<uint64_t>& stamps, uint64_t stamp, bool guesses)
       : tier_(tier), stamps_(stamps), stamp_(stamp), guesses_(guesses) {}
   bool operator()(UnitIndex unit) const override {
-    if (stamps_[unit] == stamp_) return false;
+    if (stamps_[unit] == stamp_ && !BERTH_BROKEN(kKeepOwnUnits)) return false;
     const Slot& slot = tier_.slot(tier_.Find(unit));
-    return slot.pins == 0 && (guesses_ || !slot.guess);
+    if (slot.pins > 0 && !BERTH_BROKEN(kKeepLeased)) return false;
+    return guesses_ || !slot.guess;
   }
 
  private:

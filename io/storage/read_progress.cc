@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/guards.h"
 #include "runtime/base/math.h"
 
 namespace berth::io {
@@ -75,7 +76,7 @@ ReadProgress::Action ReadProgress::Arrived(uint32_t bytes) {
   transient_ = 0;
   const uint32_t before = start();
   arrived_ = std::max(arrived_, before + bytes);
-  if (arrived_ >= request_.need) return Action::kDone;
+  if (arrived_ >= request_.need || BERTH_BROKEN(kRetry)) return Action::kDone;
   if (bytes == 0) return Fail(Failure::kEndOfFile);
   // The same page comes again when a direct read stopped inside it. At the end of a file it would
   // do so for ever, so progress is demanded.
