@@ -1,32 +1,13 @@
 // The core allocates when it is made, and never again while callers keep their promises.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
 #include <random>
 #include <span>
 #include <vector>
 
 #include "scheduler/core.h"
+#include "tests/new_counter.h"
 #include "tests/scheduler/scenario.h"
-
-namespace {
-bool counting = false;
-uint64_t allocations = 0;
-void* Allocate(std::size_t bytes) {
-  if (counting) ++allocations;
-  void* p = std::malloc(bytes == 0 ? 1 : bytes);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-}  // namespace
-
-void* operator new(std::size_t bytes) { return Allocate(bytes); }
-void* operator new[](std::size_t bytes) { return Allocate(bytes); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
 
 namespace berth::scheduler {
 namespace {
@@ -97,8 +78,9 @@ void CountAllocations(const char* policy, bool exclusive) {
   LeaseId lease = 0;
   bool leased = false;
   bool all_taken = true;
+  uint64_t before = 0;
   for (uint64_t i = 0; i < 20000; ++i) {
-    counting = i >= 200;
+    if (i == 200) before = NewCalls();
     // As many steps under way as were promised.
     while (i - sink.tickets_done() >= o.max_tickets && sink.Answer()) {
     }
@@ -128,11 +110,9 @@ void CountAllocations(const char* policy, bool exclusive) {
   }
   while (sink.Answer()) {
   }
-  counting = false;
+  EXPECT_EQ(NewCalls(), before);
   EXPECT_TRUE(all_taken && sink.ok() && core.idle());
-  EXPECT_EQ(allocations, 0u);
   EXPECT_GT(core.counters().cards[0].evicted, 10000u);  // there was something to do
-  allocations = 0;
 }
 
 TEST(CoreAllocationTest, NoneAfterWarmUp) {
@@ -144,12 +124,10 @@ TEST(CoreAllocationTest, NoneAfterWarmUp) {
 }
 
 TEST(CoreAllocationTest, TheCountSeesAllocations) {
-  counting = true;
+  const uint64_t before = NewCalls();
   std::vector<int> one(100);
-  counting = false;
-  EXPECT_GT(allocations, 0u);
+  EXPECT_GT(NewCalls(), before);
   EXPECT_EQ(one.size(), 100u);
-  allocations = 0;
 }
 
 }  // namespace

@@ -1,41 +1,15 @@
 // Who stays and who leaves: sweeps, pins, leases, quotas and the host tier, counted by hand.
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <string>
 #include <vector>
 
+#include "tests/scheduler/by_hand.h"
 #include "tests/scheduler/fake_driver.h"
 #include "tests/scheduler/scenario.h"
 
 namespace berth::scheduler {
 namespace {
-
-std::vector<int32_t> Range(int32_t first, int32_t count) {
-  std::vector<int32_t> ids(static_cast<size_t>(count));
-  std::iota(ids.begin(), ids.end(), first);
-  return ids;
-}
-
-// How many of [first, first + count) have a slot.
-uint32_t Resident(FakeDriver& driver, UnitIndex first, uint32_t count) {
-  uint32_t n = 0;
-  for (UnitIndex u = first; u < first + count; ++u) {
-    n += driver.core().Find(u).slot != kNoSlot ? 1 : 0;
-  }
-  return n;
-}
-
-void Do(FakeDriver* driver, uint32_t layer, const std::vector<int32_t>& ids) {
-  ASSERT_TRUE(driver->Step(layer, ids).ok());
-  driver->AnswerAll();
-}
-
-void ExpectClean(FakeDriver* driver) {
-  driver->AnswerAll();
-  driver->CheckQuiet(/*exact=*/true);
-  EXPECT_EQ(driver->error(), "");
-}
 
 bool Says(const Core& core, const std::string& what) {
   for (const std::string& note : core.notes()) {

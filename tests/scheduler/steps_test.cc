@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tests/scheduler/by_hand.h"
 #include "tests/scheduler/fake_driver.h"
 #include "tests/scheduler/scenario.h"
 
@@ -21,32 +21,10 @@ DriverOptions InOrder() {
   return o;
 }
 
-std::vector<int32_t> Range(int32_t first, int32_t count) {
-  std::vector<int32_t> ids(static_cast<size_t>(count));
-  std::iota(ids.begin(), ids.end(), first);
-  return ids;
-}
-
 std::vector<UnitIndex> Units(const std::vector<WaveUnit>& wave) {
   std::vector<UnitIndex> units;
   for (const WaveUnit& unit : wave) units.push_back(unit.unit);
   return units;
-}
-
-bool Resident(FakeDriver& driver, UnitIndex unit) {
-  return driver.core().Find(unit).slot != kNoSlot;
-}
-
-void Do(FakeDriver* driver, uint32_t layer, const std::vector<int32_t>& ids) {
-  ASSERT_TRUE(driver->Step(layer, ids).ok());
-  driver->AnswerAll();
-}
-
-// Every test ends here.
-void ExpectClean(FakeDriver* driver, bool exact = true) {
-  driver->AnswerAll();
-  driver->CheckQuiet(exact);
-  EXPECT_EQ(driver->error(), "");
 }
 
 TEST(CoreStepTest, SlotLife) {
