@@ -238,9 +238,23 @@ void FakeDriver::CheckAfterEvent() {
     if (!lease.ready || lease.released) continue;
     for (UnitIndex unit : lease.units) truth_->CheckInPlace(unit, core_->Find(unit), "leased");
   }
+  CheckQueues();
   if (pending_.empty() && refused_.empty()) {
     promises_.Expect(core_->idle(), "nothing is pending and the core is not idle");
   }
+}
+
+// An engine makes its queues as long as the core says.
+void FakeDriver::CheckQueues() {
+  const uint32_t live = Core::MaxLiveUnits(core_options_);
+  uint32_t updates = 0, waves_under_way = 0;
+  for (const Pending& p : pending_) {
+    updates += p.what == What::kPublish ? 1 : 0;
+    waves_under_way += p.what == What::kCompute ? 1 : 0;
+  }
+  promises_.Expect(updates <= 2 * live, updates, " table updates under way, of ", live, " units");
+  promises_.Expect(waves_under_way <= live + 2 * core_options_.max_tickets, waves_under_way,
+                   " waves under way, of ", live, " units");
 }
 
 void FakeDriver::CheckQuiet(bool exact) {

@@ -139,6 +139,7 @@ class FakeDriver final : public Sink {
 
   void AfterInput();
   void CheckAfterEvent();
+  void CheckQueues();
   void CheckCounters();
 
   DriverOptions options_;

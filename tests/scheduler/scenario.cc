@@ -180,14 +180,21 @@ std::vector<int32_t> Routing(uint32_t count, uint32_t experts, Random* random) {
 }
 
 void DrawLease(Action* a, const CoreOptions& o, Random* random) {
+  const Geometry& g = o.geometry;
   a->kind = Action::Kind::kLease;
   for (uint32_t n = random->In(1, o.max_lease_units); n > 0; --n) {
-    const UnitIndex unit =
-        random->Below(o.geometry.layers) * o.geometry.experts + random->Skewed(o.geometry.experts);
+    const UnitIndex unit = random->Below(g.layers) * g.experts + random->Skewed(g.experts);
     if (std::find(a->units.begin(), a->units.end(), unit) == a->units.end()) {
       a->units.push_back(unit);
     }
   }
+  if (!random->OneIn(20)) return;
+  // One that is refused: a unit twice, one that is not there, too many, none.
+  const uint32_t wrong = random->Below(4);
+  if (wrong == 0) a->units.push_back(a->units.front());
+  if (wrong == 1) a->units.back() = g.units();
+  if (wrong == 2) a->units.resize(o.max_lease_units + 1, 0);
+  if (wrong == 3) a->units.clear();
 }
 
 }  // namespace
