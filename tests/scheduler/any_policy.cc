@@ -1,5 +1,6 @@
 #include "tests/scheduler/any_policy.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <string_view>
