@@ -27,8 +27,10 @@ namespace {
 // Far more than any seed takes, under sanitizers on a busy machine too.
 constexpr unsigned kSecondsPerSeed = 60;
 
-// Of the worker's process: what a signal handler needs. It runs inside code of our own that has
-// given up, not inside the C library, so it may do what other code does.
+// Of the worker's process: what a signal handler needs. A failed check is code of our own that has
+// given up, so the handler may do what other code does. A hang may be anywhere: should the report
+// hang too, the process ends soon after.
+constexpr unsigned kSecondsForTheReport = 5;
 std::function<void(uint64_t seed)> tell_failure;
 const uint64_t* seed_at_hand;
 char* error_at_hand;
@@ -36,6 +38,12 @@ size_t error_bytes;
 
 void Died(int signal) {
   std::signal(signal, SIG_DFL);
+  std::signal(SIGALRM, SIG_DFL);
+  sigset_t alarms;
+  sigemptyset(&alarms);
+  sigaddset(&alarms, SIGALRM);
+  sigprocmask(SIG_UNBLOCK, &alarms, nullptr);
+  alarm(kSecondsForTheReport);
   std::snprintf(error_at_hand, error_bytes, "%s", LastSeedError().c_str());
   if (tell_failure) tell_failure(*seed_at_hand);
   std::raise(signal);
