@@ -34,7 +34,6 @@ bool ParseSeeds(const char* text, SeedRange* range) {
 void TellFailure(uint64_t seed) {
   std::fprintf(stderr, "seed %llu broke a promise: ", static_cast<unsigned long long>(seed));
   DescribeLastSeed(stderr);
-  std::fprintf(stderr, "replay: %s --seed %llu\n", program, static_cast<unsigned long long>(seed));
 }
 
 void Print(const SeedTotals& t, double seconds) {
@@ -79,7 +78,7 @@ int Run(const SeedRange& range, uint64_t jobs) {
     Add(verdict.totals, &totals);
     if (verdict.kept) continue;
     kept = false;
-    std::fprintf(stderr, "seed %llu: %s\n  %s --seed %llu\n",
+    std::fprintf(stderr, "seed %llu: %s\nreplay: %s --seed %llu\n",
                  static_cast<unsigned long long>(verdict.seed), verdict.error.c_str(), program,
                  static_cast<unsigned long long>(verdict.seed));
   }

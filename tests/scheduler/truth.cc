@@ -253,6 +253,8 @@ void Truth::Depart(Flight* flight, uint64_t bytes, bool prefetch, const Bounds& 
   promises_->Expect(!prefetch || flight->prefetch_pieces == 0 ||
                         flight->prefetch_bytes + bytes <= bounds.prefetch_bytes,
                     "too many bytes of prefetch in flight on ", what);
+  promises_->Expect(!prefetch || flight->pieces == flight->prefetch_pieces,
+                    "prefetch starts beside demand on ", what);
   promises_->Expect(flight->pieces < bounds.pieces, "too many pieces in flight on ", what);
   flight->bytes += bytes;
   ++flight->pieces;
