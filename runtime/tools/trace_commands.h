@@ -11,7 +11,11 @@
 
 // clang-format off
 #define BERTH_TRACE_COMMANDS(X) \
-  X(Cut)
+  X(Info)                 \
+  X(Import)               \
+  X(Cut)                  \
+  X(Profile)              \
+  X(Export)
 // clang-format on
 
 namespace berth::tools {
