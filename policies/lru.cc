@@ -52,4 +52,8 @@ UnitIndex LruPolicy::NextVictim(const Evictable& evictable) {
   return kNoUnit;
 }
 
+void LruPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<LruPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies
