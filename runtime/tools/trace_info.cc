@@ -1,4 +1,5 @@
 // berth trace info: what a trace is like.
+#include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstdio>
@@ -29,6 +30,13 @@ using nlohmann::json;
 
 std::string Percent(double part, double of) {
   return Text("%.1f %%", of == 0 ? 0.0 : 100 * part / of);
+}
+
+// Text from a file, without what would move a terminal's cursor.
+std::string Printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
 }
 
 json SpreadJson(const Spread& spread) {
@@ -85,7 +93,7 @@ std::string Shape(const TraceStats& stats) {
   const TraceInfo& info = stats.info;
   const auto lookups = static_cast<double>(stats.lookups);
   Facts facts;
-  if (!info.model.empty()) facts.Add("model", info.model);
+  if (!info.model.empty()) facts.Add("model", Printable(info.model));
   facts.Add("file", FormatBytes(stats.file_bytes));
   facts.Add("shape", std::to_string(info.layers) + " layers x " + FormatCount(info.experts) +
                          " experts, top-" + std::to_string(info.top_k));

@@ -100,7 +100,7 @@ TEST_F(TraceCommand, ImportSaysWhatTheDeviceRecorded) {
            "0,0,1,1,0,3,1,0,500000\n0,1,2,0,0,7,1,1,0\n0,1,2,1,0,5,1,0,500000\n");
   const std::string out = ExpectOk({"import", "r.csv", "-o", "t"});
   for (const char* part : {"route-csv", "3 in 1 requests", "20.00 % (1 of 5)", "50.00 % (1 of 2)",
-                           "16.67 % (1 of 6)", "12 MB, stated by the file", "2.5 MB"}) {
+                           "16.67 % (1 of 6)", "12.0 MB, stated by the file", "2.50 MB"}) {
     EXPECT_NE(out.find(part), std::string::npos) << part << "\n" << out;
   }
 }
