@@ -44,7 +44,7 @@ class TraceCommand : public ::testing::Test {
   void ExpectWrong(std::vector<std::string> arguments, int code, const std::string& part) const {
     const TemporaryDirectory empty;
     arguments.insert(arguments.begin(), "trace");
-    SCOPED_TRACE(arguments[1] + ": " + part);
+    SCOPED_TRACE(arguments.back() + ": " + part);
     ExpectOneLine(Berth(arguments, empty.path().string()), code, part);
     EXPECT_TRUE(fs::is_empty(empty.path()));
   }

@@ -68,7 +68,8 @@ struct TraceStats {
 };
 
 // Reads the file several times, through windows: memory is a few words for each unit of the
-// trace, and one for each layer of each request. `progress` is told of rows done of all (over all readings).
+// trace, and one for each layer of each request. `progress` is told of rows done of all (over all
+// readings).
 Result<TraceStats> AnalyzeTrace(
     const std::string& path,
     const std::function<void(uint64_t done, uint64_t rows)>& progress = {});
