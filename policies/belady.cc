@@ -129,6 +129,11 @@ UnitIndex BeladyPolicy::NextVictim(const Evictable& evictable) {
   return kNoUnit;
 }
 
+void BeladyPolicy::Learned(std::span<double> heat) const {
+  BERTH_CHECK(heat.size() == range_.units());
+  std::fill(heat.begin(), heat.end(), 0.0);
+}
+
 void BeladyPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
   PlayAccesses(static_cast<BeladyPolicy&>(policy), run, slots);
 }

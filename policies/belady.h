@@ -39,6 +39,8 @@ class BeladyPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Nothing: it knows the future, and learns nothing from the past.
+  void Learned(std::span<double> heat) const override;
 
  private:
   enum class State : uint8_t {

@@ -65,10 +65,10 @@ class Policy {
 
   // What was learned, one figure per unit of the range: hotter units have larger ones, none is
   // negative, and units of which nothing is known have 0. A policy of any name that is made with
-  // it as PolicyOptions::heat starts from there.
-  virtual void Learned(std::span<double> heat) const {
-    for (double& each : heat) each = 0;
-  }
+  // it as PolicyOptions::heat starts from there, its order of leaving once the hottest units have
+  // been inserted, the hottest last. Policies that count give their counts, others the rank in
+  // which the resident units would leave, from 1 (see each). Not for the step path: may allocate.
+  virtual void Learned(std::span<double> heat) const = 0;
 };
 
 // "Never again", as a next use.

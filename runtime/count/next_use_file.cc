@@ -123,6 +123,10 @@ Status NextUseFile::Finish() {
 
 void NextUseFile::FillStep(uint64_t first_use, std::span<uint64_t> step) {
   if (step[0] == kReset) return std::fill(next_.begin(), next_.end(), policies::kNeverUsed);
+  if (step.size() == 1) {
+    step[0] = std::exchange(next_[static_cast<uint32_t>(step[0])], first_use);
+    return;
+  }
   order_.clear();
   for (uint64_t& entry : step) {
     order_.push_back(static_cast<uint32_t>(entry));
