@@ -19,7 +19,8 @@ namespace {
 
 // An entry before Finish: the unit, and whether a step begins with it.
 constexpr uint64_t kStepBegins = uint64_t{1} << 32;
-// Nothing that comes later is known here: everything is forgotten in between.
+// Nothing that comes later is known here: everything is forgotten in between. Where first uses are
+// kept, an entry for each unit follows.
 constexpr uint64_t kReset = kStepBegins | UINT32_MAX;
 constexpr size_t kBufferEntries = 1u << 16;
 
@@ -47,7 +48,8 @@ int OpenUnnamed(const std::string& folder) {
 
 }  // namespace
 
-Result<NextUseFile> NextUseFile::Create(const std::string& folder, uint32_t units) {
+Result<NextUseFile> NextUseFile::Create(const std::string& folder, uint32_t units,
+                                        bool first_uses) {
   BERTH_CHECK(units <= kMostUnits);
   std::string where = folder;
   if (where.empty()) {
@@ -60,17 +62,18 @@ Result<NextUseFile> NextUseFile::Create(const std::string& folder, uint32_t unit
   }
   const int fd = OpenUnnamed(where);
   if (fd < 0) return Failed(where, "cannot create", errno);
-  return NextUseFile(std::move(where), fd, units);
+  return NextUseFile(std::move(where), fd, units, first_uses);
 }
 
-NextUseFile::NextUseFile(std::string folder, int fd, uint32_t units)
-    : folder_(std::move(folder)), fd_(fd), next_(units) {
+NextUseFile::NextUseFile(std::string folder, int fd, uint32_t units, bool first_uses)
+    : folder_(std::move(folder)), fd_(fd), first_uses_(first_uses), next_(units) {
   buffer_.reserve(kBufferEntries);
 }
 
 NextUseFile::NextUseFile(NextUseFile&& other) noexcept
     : folder_(std::move(other.folder_)),
       fd_(std::exchange(other.fd_, -1)),
+      first_uses_(other.first_uses_),
       entries_(other.entries_),
       read_(other.read_),
       buffer_(std::move(other.buffer_)),
@@ -82,7 +85,10 @@ NextUseFile::~NextUseFile() {
 
 Status NextUseFile::Append(const StepBlock& block, Granularity granularity) {
   buffer_.clear();
-  if (block.reset) buffer_.push_back(kReset);
+  if (block.reset) {
+    buffer_.push_back(kReset);
+    if (first_uses_) buffer_.resize(1 + next_.size());
+  }
   uint32_t at = 0;
   for (const Run& run : block.runs) {
     uint64_t begins = kStepBegins;
@@ -122,7 +128,10 @@ Status NextUseFile::Finish() {
 }
 
 void NextUseFile::FillStep(uint64_t first_use, std::span<uint64_t> step) {
-  if (step[0] == kReset) return std::fill(next_.begin(), next_.end(), policies::kNeverUsed);
+  if (step[0] == kReset) {
+    std::copy_n(next_.begin(), step.size() - 1, step.begin() + 1);
+    return std::fill(next_.begin(), next_.end(), policies::kNeverUsed);
+  }
   if (step.size() == 1) {
     step[0] = std::exchange(next_[static_cast<uint32_t>(step[0])], first_use);
     return;
@@ -139,7 +148,12 @@ void NextUseFile::FillStep(uint64_t first_use, std::span<uint64_t> step) {
 }
 
 Status NextUseFile::Read(StepBlock* block) {
-  if (block->reset) ++read_;
+  if (block->reset) {
+    ++read_;
+    block->first_uses.resize(first_uses_ ? next_.size() : 0);
+    BERTH_RETURN_IF_ERROR(ReadAt(read_, block->first_uses));
+    read_ += block->first_uses.size();
+  }
   block->next_uses.resize(block->units.size());
   BERTH_RETURN_IF_ERROR(ReadAt(read_, block->next_uses));
   read_ += block->units.size();

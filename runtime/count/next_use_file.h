@@ -31,7 +31,8 @@ class NextUseFile {
 
   // `folder` empty: the system's folder for temporary files. `units`: of the model, at most
   // kMostUnits.
-  static Result<NextUseFile> Create(const std::string& folder, uint32_t units);
+  // `first_uses`: they are kept, too, at each reset.
+  static Result<NextUseFile> Create(const std::string& folder, uint32_t units, bool first_uses);
   NextUseFile(NextUseFile&& other) noexcept;
   NextUseFile& operator=(NextUseFile&&) = delete;
   ~NextUseFile();
@@ -39,17 +40,18 @@ class NextUseFile {
   // The blocks of the trace in order. ResourceExhausted where the disk is full.
   Status Append(const StepBlock& block, Granularity granularity);
   Status Finish();
-  // Fills block->next_uses; the same blocks in the same order.
+  // Fills block->next_uses and block->first_uses; the same blocks in the same order.
   Status Read(StepBlock* block);
 
  private:
-  NextUseFile(std::string folder, int fd, uint32_t units);
+  NextUseFile(std::string folder, int fd, uint32_t units, bool first_uses);
   void FillStep(uint64_t first_use, std::span<uint64_t> step);
   Status Write(uint64_t offset, std::span<const uint64_t> entries);
   Status ReadAt(uint64_t offset, std::span<uint64_t> entries);
 
   std::string folder_;
   int fd_;
+  bool first_uses_;
   uint64_t entries_ = 0;  // in the file
   uint64_t read_ = 0;
   std::vector<uint64_t> buffer_;
