@@ -35,12 +35,12 @@ using AccessPlay = void (*)(Policy& policy, const AccessRun& run, AccessSlots* s
 // share one that calls them through the interface.
 AccessPlay AccessPlayOf(std::string_view spec);
 
-// While a victim is sought, nothing is in the step but a unit that has no slot.
 class Anyone final : public Evictable {
  public:
   bool operator()(UnitIndex) const override { return true; }
 };
 
+// While a victim is sought, nothing is in the step but a unit that has no slot: anyone may leave.
 // Flattened: what a policy does for an access becomes part of the loop.
 template <typename P>
 [[gnu::flatten]] void PlayAccesses(P& policy, const AccessRun& run, AccessSlots* slots) {

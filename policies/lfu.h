@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "policies/access_play.h"
@@ -37,6 +38,8 @@ class LfuPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // The decayed counts, in touches as of now.
+  void Learned(std::span<double> heat) const override;
 
  private:
   struct ColdestFirst {

@@ -1,5 +1,6 @@
 #include "policies/lru.h"
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -51,6 +52,8 @@ UnitIndex LruPolicy::NextVictim(const Evictable& evictable) {
   }
   return kNoUnit;
 }
+
+void LruPolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
 
 void LruPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
   PlayAccesses(static_cast<LruPolicy&>(policy), run, slots);

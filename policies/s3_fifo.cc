@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -105,6 +106,8 @@ UnitIndex S3FifoPolicy::FromMain(const Evictable& evictable) {
   }
   return kNoUnit;
 }
+
+void S3FifoPolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
 
 void S3FifoPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
   PlayAccesses(static_cast<S3FifoPolicy&>(policy), run, slots);

@@ -1,5 +1,6 @@
 #include "policies/sieve.h"
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -66,6 +67,8 @@ bool SievePolicy::MayLeave(uint32_t unit, const Evictable& evictable) {
   refused_[unit] = step_;
   return false;
 }
+
+void SievePolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
 
 void SievePolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
   PlayAccesses(static_cast<SievePolicy&>(policy), run, slots);

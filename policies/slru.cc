@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -71,6 +72,8 @@ UnitIndex SlruPolicy::NextVictim(const Evictable& evictable) {
   }
   return kNoUnit;
 }
+
+void SlruPolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
 
 void SlruPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
   PlayAccesses(static_cast<SlruPolicy&>(policy), run, slots);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -61,6 +62,8 @@ UnitIndex TwoQueuePolicy::NextVictim(const Evictable& evictable) {
   if (chosen_ == kNoUnit) chosen_ = (in_first ? main_ : in_).NextVictim(evictable, range_);
   return chosen_;
 }
+
+void TwoQueuePolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
 
 void TwoQueuePolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
   PlayAccesses(static_cast<TwoQueuePolicy&>(policy), run, slots);

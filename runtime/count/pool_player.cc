@@ -68,7 +68,7 @@ Status PoolPlayer::MakePolicies() {
   return Status();
 }
 
-void PoolPlayer::Restart(uint64_t pass) {
+void PoolPlayer::Restart(const StepBlock& block) {
   if (started_) {
     for (UnitIndex unit = 0; unit < resident_.size(); ++unit) {
       if (resident_[unit]) Leave(&pools_[layout_.pool_of(unit)], unit);
@@ -79,8 +79,10 @@ void PoolPlayer::Restart(uint64_t pass) {
   }
   started_ = true;
   if (!request_.preload) return;
+  if (!next_use_.empty())
+    std::copy(block.first_uses.begin(), block.first_uses.end(), next_use_.begin());
   for (uint32_t pool = 0; pool < pools_.size(); ++pool) {
-    pools_[pool].policy->BeginStep(pass);
+    pools_[pool].policy->BeginStep(block.runs.front().pass);
     Preload(pool);
   }
 }
@@ -103,7 +105,7 @@ void PoolPlayer::Preload(uint32_t pool) {
 
 void PoolPlayer::Play(const StepBlock& block, Granularity granularity) {
   if (block.runs.empty()) return;
-  if (block.reset || !started_) Restart(block.runs.front().pass);
+  if (block.reset) Restart(block);
   // Who is resident when is known by steps only.
   const bool steps = granularity == Granularity::kStep || !layer_steps_.empty();
   steps ? PlaySteps(block, granularity) : PlayAccesses(block);

@@ -49,7 +49,7 @@ class PoolPlayer {
   PoolPlayer(const PoolLayout& layout, const CountRequest& request, std::span<uint64_t> next_use,
              bool residency);
   Status MakePolicies();
-  void Restart(uint64_t pass);
+  void Restart(const StepBlock& block);
   void Preload(uint32_t pool);
   void PlaySteps(const StepBlock& block, Granularity granularity);
   void PlayAccesses(const StepBlock& block);

@@ -30,10 +30,11 @@ StepReader::StepReader(TraceFile* trace, const CountWorkload& workload, PassSour
 Result<bool> StepReader::Next(StepBlock* block) {
   block->units.clear();
   block->next_uses.clear();
+  block->first_uses.clear();
   block->runs.clear();
   if (rows_.empty()) return false;
   const auto resets = [this] { return resets_ && passes_.started() == passes_.running(); };
-  block->reset = resets();
+  block->reset = passes_read_ == 0 || resets();
   block->counted = CountedPass();
   do {
     BERTH_RETURN_IF_ERROR(Gather());

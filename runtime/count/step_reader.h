@@ -23,10 +23,11 @@ struct Run {
 };
 
 struct StepBlock {
-  bool reset = false;    // before the block begins, everything is forgotten
+  bool reset = false;    // before the block begins, everything is forgotten; true for the first
   bool counted = false;  // no warm-up
   std::vector<UnitIndex> units;
-  std::vector<uint64_t> next_uses;  // of each of `units`, where there are policies that ask
+  std::vector<uint64_t> next_uses;   // of each of `units`, where there are policies that ask
+  std::vector<uint64_t> first_uses;  // after a reset, of each unit of the model; likewise
   std::vector<Run> runs;
 };
 

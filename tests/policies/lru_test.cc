@@ -84,6 +84,7 @@ class TimedLru final : public Policy {
     }
     return victim;
   }
+  void Learned(std::span<double>) const override {}
 
  private:
   std::map<UnitIndex, uint64_t> used_;
