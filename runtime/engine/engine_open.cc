@@ -42,7 +42,8 @@ Result<std::unique_ptr<Catalog>> Engine::ReadModel(const RuntimeOptions& options
 }
 
 ModelShape Engine::ShapeOf(const Catalog& catalog) {
-  ModelShape shape = {catalog.layers(), catalog.experts(), catalog.top_k(), catalog.hidden(), {}, {}};
+  ModelShape shape = {
+      catalog.layers(), catalog.experts(), catalog.top_k(), catalog.hidden(), {}, {}};
   for (uint32_t l = 0; l < catalog.layers(); ++l) {
     shape.blocks.push_back(catalog.layer(l).block);
     uint64_t bytes = 0;
