@@ -49,6 +49,13 @@ void Engine::Close() {
   if (storage_ != nullptr) storage_->Close();
 }
 
+void Engine::WaitIdle() {
+  MutexLock lock(&mutex_);
+  ++idle_waiters_;
+  while (!core_->idle() || steps_under_way_ > 0) changed_.Wait(&mutex_);
+  --idle_waiters_;
+}
+
 Stats Engine::stats() {
   MutexLock lock(&mutex_);
   Stats stats;

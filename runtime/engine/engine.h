@@ -63,6 +63,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   Status WaitLease(uint32_t place);
   std::pair<uint32_t, const std::byte*> LeasedUnit(uint32_t place, size_t i);  // card, address
   void ReleaseLease(uint32_t place);
+  void WaitIdle();
   void Close();
 
  private:
@@ -131,7 +132,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
 
   // An action that a stream did not take is answered with why, once the core has returned.
   void Refused(scheduler::OpKind kind, scheduler::OpId op, Status status) BERTH_REQUIRES(mutex_);
-  // After every call of the core: answers what was refused, and wakes a Close that waits.
+  // After every call of the core: answers what was refused, and wakes who waits for its end.
   void Settle() BERTH_REQUIRES(mutex_);
   std::byte* Address(const scheduler::CardSlot& slot);
   void EndStep(StepPlace* place, const Status& status) BERTH_REQUIRES(mutex_);
@@ -171,6 +172,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   };
   std::vector<Refusal> refusals_ BERTH_GUARDED_BY(mutex_);
   uint32_t steps_under_way_ BERTH_GUARDED_BY(mutex_) = 0;
+  uint32_t idle_waiters_ BERTH_GUARDED_BY(mutex_) = 0;
   bool closed_ BERTH_GUARDED_BY(mutex_) = false;
   ActivityClock clock_ BERTH_GUARDED_BY(mutex_);
   MovedBytes moved_ BERTH_GUARDED_BY(mutex_);

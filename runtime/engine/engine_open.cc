@@ -18,8 +18,13 @@ Result<std::unique_ptr<Catalog>> Engine::ReadModel(const RuntimeOptions& options
 }
 
 ModelShape Engine::ShapeOf(const Catalog& catalog) {
-  ModelShape shape = {catalog.layers(), catalog.experts(), catalog.top_k(), catalog.hidden(), {}};
-  for (uint32_t l = 0; l < catalog.layers(); ++l) shape.blocks.push_back(catalog.layer(l).block);
+  ModelShape shape = {catalog.layers(), catalog.experts(), catalog.top_k(), catalog.hidden(), {}, {}};
+  for (uint32_t l = 0; l < catalog.layers(); ++l) {
+    shape.blocks.push_back(catalog.layer(l).block);
+    uint64_t bytes = 0;
+    for (const Extent& extent : catalog.extents(catalog.unit({l, 0}))) bytes += extent.bytes;
+    shape.unit_bytes.push_back(bytes);
+  }
   return shape;
 }
 

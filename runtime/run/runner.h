@@ -12,6 +12,7 @@
 #include "berth/runtime.h"
 #include "berth/status.h"
 #include "runtime/run/pass_source.h"
+#include "runtime/run/replay.h"
 
 namespace berth {
 
@@ -22,6 +23,7 @@ struct RunOptions {
   RuntimeOptions runtime;  // max_rows and max_in_flight are set by the run
   std::string trace;
   PassOptions passes;
+  PrefetchOptions prefetch;
   // How the runtime is opened; tests put another storage in.
   std::function<Result<std::unique_ptr<Runtime>>(const RuntimeOptions&)> open = Runtime::Open;
   // Called after every pass with passes done and all.

@@ -44,7 +44,8 @@ struct ModelShape {
   uint32_t experts = 0;
   uint32_t top_k = 0;
   uint32_t hidden = 0;
-  std::vector<uint32_t> blocks;  // block number of each layer
+  std::vector<uint32_t> blocks;      // block number of each layer
+  std::vector<uint64_t> unit_bytes;  // quantized bytes of a unit of each layer
 };
 
 // One MoE layer of one forward pass.
@@ -153,6 +154,8 @@ class Runtime {
   Stats stats() const;
   // ResourceExhausted when max_sessions are open.
   Result<std::unique_ptr<Session>> NewSession(const SessionOptions& options = {});
+  // Blocks until nothing is under way any more, hinted units among it.
+  void WaitIdle();
   // Cancels what has not begun, drains what has; further calls fail. Idempotent.
   void Close();
 
