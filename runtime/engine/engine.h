@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "arena/arena_plan.h"
 #include "arena/card_arena.h"
 #include "berth/runtime.h"
 #include "io/storage.h"
@@ -25,6 +24,7 @@
 #include "runtime/engine/checksum_worker.h"
 #include "runtime/engine/host_layout.h"
 #include "runtime/engine/step_place.h"
+#include "runtime/plan/memory_plan.h"
 #include "scheduler/core.h"
 
 namespace berth {
@@ -91,6 +91,8 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
     uint32_t extent = 0;
     scheduler::HostSlot slot;
   };
+  static_assert(sizeof(ReadRecord) + sizeof(ArrivedUnit) + sizeof(io::ReadRequest) <=
+                kBytesPerRead);
   struct LeasePlace {
     bool used = false;
     bool ready = false;
@@ -105,15 +107,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   void MakeUnitLayouts();
   Status OpenAll(const EngineHooks& hooks);
   Status OpenCards();
-  Status PlanMemory();
-  // A host card's memory is the machine's.
-  static bool IsHostDevice(std::string_view name) { return name.starts_with("host"); }
-  void SetCoreOptions();
-  Status PlanHostTier(uint64_t* bytes);
-  Status PlanStaging(uint64_t* bytes);
-  Status PlanArenas(uint64_t taken);
-  uint64_t WorkspaceBytes() const;
-  uint64_t BooksBytes() const;
+  Status MakePlan();
   Status AllocateCards();
   Status OpenReads(const EngineHooks& hooks);
   Status MakeStreams();
@@ -150,8 +144,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   RuntimeInfo info_;
   std::vector<std::vector<UnitTensor>> unit_layouts_;  // per layer
   std::unique_ptr<Catalog> catalog_;
-  scheduler::CoreOptions core_options_;
-  std::vector<arena::ArenaPlan> arena_plans_;
+  MemoryPlan plan_;
   uint64_t available_bytes_ = 0;              // of the machine, read once
   std::vector<io::BufferRegion> registered_;  // with the cards
 
