@@ -188,6 +188,7 @@ class Core final : private OpGraph::Listener {
   // Where in host memory the unit's bytes are or will be; decides a read where they are not.
   HostSlot Source(UnitIndex unit, bool to_arena, Why why);
   void CountLookup(Why why, bool hit, bool late);
+  void CountGuesses();
   HostSlot TakeHost(UnitIndex unit);
   HostSlot TakeStaging(Why why);
   void AddRead(UnitIndex unit, const HostSlot& to, Why why);

@@ -37,6 +37,7 @@ Status Core::SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64
       ++count.prefetch_admitted;
     }
   }
+  CountGuesses();
   return Status();
 }
 
@@ -100,6 +101,7 @@ Result<LeaseId> Core::SubmitLease(std::span<const UnitIndex> units, uint64_t coo
     arena.Pin(index);
     lease.slots.push_back({card, index});
   }
+  CountGuesses();
   if (!status.ok()) {
     for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
     ++counters_.leases_refused;

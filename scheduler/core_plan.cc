@@ -88,6 +88,7 @@ Result<TicketId> Core::SubmitStep(const StepSpec& step) {
   }
   ticket.waves_left = 1;  // held until all waves are there
   for (uint32_t card = 0; card < cards_.size(); ++card) PlanCard(card, index);
+  CountGuesses();
   if (--ticket.waves_left == 0) {
     ticket.live = false;
     free_tickets_.push_back(index);
@@ -337,6 +338,18 @@ void Core::CountLookup(Why why, bool hit, bool late) {
     case Why::kLease:
       ++(hit ? count.lease_hits : count.lease_misses);
       break;
+  }
+}
+
+// Wherever guesses may have ended: at a touch, or by leaving.
+void Core::CountGuesses() {
+  for (size_t c = 0; c < cards_.size(); ++c) {
+    const Tier& arena = *cards_[c].arena;
+    CardCounters& count = counters_.cards[c];
+    count.prefetch_used = arena.guesses_used();
+    count.prefetch_wasted = arena.guesses_wasted();
+    count.prefetch_unused = arena.guesses();
+    count.bytes_prefetch_wasted = arena.guess_bytes_wasted();
   }
 }
 

@@ -31,6 +31,7 @@ class NotOfStep final : public policies::Evictable {
 Result<std::unique_ptr<Tier>> Tier::Create(const Geometry& geometry, const TierOptions& options) {
   std::unique_ptr<Tier> tier(new Tier());
   tier->experts_ = geometry.experts;
+  tier->layer_payload_bytes_ = geometry.layer_payload_bytes;
   tier->slot_of_unit_.assign(geometry.units(), kNone);
   tier->pool_of_layer_.assign(geometry.layers, kNone);
   uint32_t first_slot = 0;
@@ -120,7 +121,7 @@ void Tier::Touch(UnitIndex unit) {
   const uint32_t index = slot_of_unit_[unit];
   pool.policy->Touched(unit, index != kNone);
   if (index == kNone) return;
-  EndGuess(&slots_[index]);
+  EndGuess(&slots_[index], /*used=*/true);
   if (!slots_[index].sweep) return;
   UnlinkSweep(&pool, index);
   if (sweep_step_) LinkSweep(&pool, index);  // to the end of the line
@@ -175,7 +176,7 @@ void Tier::Leave(uint32_t index) {
   BERTH_CHECK(slot.unit != kNoUnit && slot_of_unit_[slot.unit] == index);
   Pool& pool = pools_[slot.pool];
   if (slot.sweep) UnlinkSweep(&pool, index);
-  EndGuess(&slot);
+  EndGuess(&slot, /*used=*/false);
   pool.policy->Erased(slot.unit);
   slot_of_unit_[slot.unit] = kNone;
   slot.unit = kNoUnit;
@@ -193,10 +194,12 @@ void Tier::Retire(uint32_t index) {
   slot.retired = true;
 }
 
-void Tier::EndGuess(Slot* slot) {
+void Tier::EndGuess(Slot* slot, bool used) {
   if (!slot->guess) return;
   slot->guess = false;
   --guesses_;
+  ++(used ? guesses_used_ : guesses_wasted_);
+  if (!used) guess_bytes_wasted_ += layer_payload_bytes_[slot->unit / experts_];
 }
 
 void Tier::LinkSweep(Pool* pool, uint32_t index) {

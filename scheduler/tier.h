@@ -81,6 +81,10 @@ class Tier {
   uint32_t TakeGuess(UnitIndex unit, const std::vector<uint64_t>& stamps, uint64_t stamp,
                      UnitIndex* victim);
   uint32_t guesses() const { return guesses_; }
+  // What became of those that are guesses no more.
+  uint64_t guesses_used() const { return guesses_used_; }
+  uint64_t guesses_wasted() const { return guesses_wasted_; }
+  uint64_t guess_bytes_wasted() const { return guess_bytes_wasted_; }
   // Takes back the decision that `slot` holds its unit (a failed load, a promotion).
   void Leave(uint32_t slot);
   // Nobody gets this slot again.
@@ -122,7 +126,7 @@ class Tier {
   Status AddPool(const Geometry& geometry, const TierOptions& options, uint32_t size_class,
                  uint32_t first_layer, uint32_t end_layer, uint32_t first_slot, uint32_t slots);
   uint32_t TakeFor(UnitIndex unit, const policies::Evictable& evictable, UnitIndex* victim);
-  void EndGuess(Slot* slot);
+  void EndGuess(Slot* slot, bool used);
   void LinkSweep(Pool* pool, uint32_t slot);
   void UnlinkSweep(Pool* pool, uint32_t slot);
   uint32_t SweepVictim(const Pool& pool, const policies::Evictable& evictable) const;
@@ -134,7 +138,11 @@ class Tier {
   std::vector<uint32_t> pool_of_layer_;  // kNone: the layer's class has no slots
   uint32_t experts_ = 0;
   uint32_t resident_ = 0;
+  std::vector<uint32_t> layer_payload_bytes_;
   uint32_t guesses_ = 0;
+  uint64_t guesses_used_ = 0;
+  uint64_t guesses_wasted_ = 0;
+  uint64_t guess_bytes_wasted_ = 0;
   bool sweep_step_ = false;
 };
 
