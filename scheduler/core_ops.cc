@@ -168,6 +168,7 @@ void Core::PublishDone(OpId id, const Status& status) {
       card.arena->Retire(card.base[op.card.size_class] + op.card.slot);
     }
     ++counters_.failed_updates;
+    CountGuesses();
   }
   Complete(index, status);
 }
@@ -235,6 +236,7 @@ void Core::Forget(uint32_t index) {
     if (slot.unit == op.unit && slot.generation == op.slot_generation) {
       cards_[op.card.card].arena->Leave(cards_[op.card.card].base[op.card.size_class] +
                                         op.card.slot);
+      CountGuesses();
     }
     return;
   }

@@ -286,7 +286,8 @@ void FakeDriver::CheckCounters() {
   for (size_t i = 0; i < moved.size(); ++i) {
     const CardCounters& card = c.cards[i];
     promises_.Expect(moved[i].up == card.units_h2d &&
-                         moved[i].up_bytes == card.bytes_h2d_demand + card.bytes_h2d_prefetch,
+                         moved[i].up_bytes ==
+                             card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm,
                      "copies to card ", i, " differ from the counters");
     promises_.Expect(moved[i].down_bytes == card.bytes_d2h, "copies from card ", i,
                      " differ from the counters");
@@ -299,9 +300,11 @@ void FakeDriver::CheckCounters() {
     whole += read.extent == 0 ? 1 : 0;
   }
   const StorageCounters& s = c.storage;
-  promises_.Expect(whole == s.units_demand + s.units_prefetch, "reads differ from the counters");
-  promises_.Expect(read_bytes == s.bytes_demand + s.bytes_prefetch + s.bytes_alignment,
-                   "read bytes differ from the counters");
+  promises_.Expect(whole == s.units_demand + s.units_prefetch + s.units_warm,
+                   "reads differ from the counters");
+  promises_.Expect(
+      read_bytes == s.bytes_demand + s.bytes_prefetch + s.bytes_warm + s.bytes_alignment,
+      "read bytes differ from the counters");
 }
 
 }  // namespace berth::scheduler

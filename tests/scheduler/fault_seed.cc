@@ -19,6 +19,7 @@ struct Plan {
   CoreOptions machine;
   DriverOptions driver;
   ScriptShape script;
+  bool warm = false;  // the arenas start filled from the heat
   bool hard = false;  // faults that are not cured
   uint32_t most = 0;  // answers between two submissions
   uint64_t pace = 0;
@@ -36,6 +37,7 @@ Plan PlanOf(uint64_t seed) {
   plan.driver.faults = RandomFaults(seed, plan.machine.geometry.units(), plan.hard);
   plan.most = 4 * r.Below(7);
   plan.pace = r.Next();
+  plan.warm = r.OneIn(2);
   return plan;
 }
 
@@ -64,6 +66,7 @@ std::string Open(const Plan& plan) {
 // Plays, heals, and needs every unit once.
 std::string PlayPlan(const Plan& plan, const std::vector<Action>& script) {
   FakeDriver& driver = *last_driver;
+  if (plan.warm) WarmUp(&driver);
   Play(&driver, script, plan.pace, plan.most);
   if (!driver.error().empty()) return driver.error();
   driver.CheckQuiet(/*exact=*/driver.injected() == 0 && !driver.closed());

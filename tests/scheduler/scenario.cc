@@ -2,8 +2,10 @@
 #include "tests/scheduler/scenario.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
+#include "runtime/base/check.h"
 #include "runtime/base/math.h"
 #include "tests/scheduler/any_policy.h"
 #include "tests/scheduler/random.h"
@@ -262,6 +264,16 @@ Result<LeaseId> PlayLease(FakeDriver* driver, const Action& a, uint32_t max_leas
 }
 
 }  // namespace
+
+void WarmUp(FakeDriver* driver) {
+  const std::vector<UnitIndex> units = driver->core().WarmUnits();
+  const size_t batch = driver->core().warm_batch();
+  for (size_t at = 0; at < units.size() && driver->error().empty(); at += batch) {
+    const auto part = std::span(units).subspan(at, std::min(batch, units.size() - at));
+    BERTH_CHECK(driver->core().SubmitWarm(part).ok());
+    driver->AnswerAll();
+  }
+}
 
 void Play(FakeDriver* driver, const std::vector<Action>& script, uint64_t pace, uint32_t most) {
   Random r(pace);

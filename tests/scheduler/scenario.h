@@ -34,6 +34,9 @@ struct ScriptShape {
 std::vector<Action> RandomScript(uint64_t seed, const CoreOptions& options,
                                  const ScriptShape& shape);
 
+// Fills the arenas from the machine's heat, batch by batch, and waits for each.
+void WarmUp(FakeDriver* driver);
+
 // Plays the script: answers some actions between submissions (up to `most`, by the pace's seed),
 // all of them at the end, and releases every lease. Stops at the first broken promise.
 void Play(FakeDriver* driver, const std::vector<Action>& script, uint64_t pace, uint32_t most);
