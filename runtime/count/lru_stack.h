@@ -8,6 +8,7 @@
 #ifndef BERTH_RUNTIME_COUNT_LRU_STACK_H_
 #define BERTH_RUNTIME_COUNT_LRU_STACK_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -25,8 +26,7 @@ class LruStack {
     uint32_t word = place >> kWordBits;
     uint32_t depth = Ones(taken_[word] >> (place & 63));
     for (const std::vector<uint32_t>& counts : levels_) {
-      const uint32_t end = word | (kFan - 1);
-      for (uint32_t at = word + 1; at <= end; ++at) depth += counts[at];
+      depth += SumAfter(&counts[word & ~(kFan - 1)], word & (kFan - 1));
       word >>= kFanBits;
     }
     return depth;
@@ -43,6 +43,12 @@ class LruStack {
  private:
   static constexpr uint32_t kNowhere = UINT32_MAX;
   static constexpr uint32_t kWordBits = 6, kFanBits = 4, kFan = 1u << kFanBits;
+  // Sixteen zeros, then sixteen ones: from any place on, so many of each.
+  static constexpr std::array<uint32_t, 2 * kFan> kMasks = [] {
+    std::array<uint32_t, 2 * kFan> masks{};
+    for (uint32_t i = kFan; i < 2 * kFan; ++i) masks[i] = UINT32_MAX;
+    return masks;
+  }();
 
   // Without an instruction for it, which not every machine of the baseline has.
   static uint32_t Ones(uint64_t word) {
@@ -50,6 +56,14 @@ class LruStack {
     word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
     word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
     return static_cast<uint32_t>(word * 0x0101010101010101u >> 56);
+  }
+  // Of a sixteen's counts, those behind `at`: all of them under a mask, because the end of a loop
+  // that nobody can foresee costs more.
+  static uint32_t SumAfter(const uint32_t* sixteen, uint32_t at) {
+    const uint32_t* const mask = &kMasks[kFan - 1 - at];
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < kFan; ++i) sum += sixteen[i] & mask[i];
+    return sum;
   }
   void Set(uint32_t place) {
     uint32_t word = place >> kWordBits;

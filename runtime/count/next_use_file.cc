@@ -89,11 +89,14 @@ Status NextUseFile::Append(const StepBlock& block, Granularity granularity) {
     buffer_.push_back(kReset);
     if (first_uses_) buffer_.resize(1 + next_.size());
   }
+  const size_t first = buffer_.size();
+  buffer_.resize(first + block.units.size());
+  uint64_t* const entries = buffer_.data() + first;
   uint32_t at = 0;
   for (const Run& run : block.runs) {
     uint64_t begins = kStepBegins;
     for (; at < run.end; ++at) {
-      buffer_.push_back(begins | block.units[at]);
+      entries[at] = begins | block.units[at];
       if (granularity == Granularity::kStep) begins = 0;
     }
   }

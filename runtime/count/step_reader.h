@@ -4,6 +4,7 @@
 #define BERTH_RUNTIME_COUNT_STEP_READER_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "berth/status.h"
@@ -59,7 +60,8 @@ class StepReader {
   uint64_t warmup_passes_;
   std::span<const uint64_t> rows_;       // of the pass that comes next
   uint64_t passes_read_ = 0;             // given in blocks
-  std::vector<int32_t> ids_;             // of that pass, [rows][layers][top_k]
+  std::span<const int32_t> ids_;         // of that pass, [rows][layers][top_k]
+  std::vector<int32_t> gathered_;        // the same, where it has several rows
   std::vector<uint64_t> last_step_;      // by unit
   std::vector<uint64_t> layer_lookups_;  // [layers]
   uint64_t step_ = 0;
