@@ -12,7 +12,8 @@ namespace {
 // Logarithms of popularity by rank, dealt out to experts. Everyone's is the largest at rank 0.
 std::vector<double> Popularity(const SynthOptions& options, uint32_t layer) {
   const double part = options.layers > 1 ? static_cast<double>(layer) / (options.layers - 1) : 0;
-  const double scale = options.scale_first + (options.scale_last - options.scale_first) * part;
+  const double scale =
+      options.experts * (options.scale_first + (options.scale_last - options.scale_first) * part);
   std::vector<uint32_t> expert_of(options.experts);
   std::iota(expert_of.begin(), expert_of.end(), 0u);
   CounterRandom random(options.model_seed, Purpose::kRanks, layer);

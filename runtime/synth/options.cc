@@ -94,8 +94,8 @@ Status CheckSynthOptions(const SynthOptions& options) {
                                     {"--streams", options.streams, 1, 1u << 16}}));
   BERTH_RETURN_IF_ERROR(CheckReal({{"--short-share", options.short_share, 0, 1},
                                    {"--short-length", options.short_length, 0.001, 1},
-                                   {"--scale-first", options.scale_first, 0.1, 1e9},
-                                   {"--scale-last", options.scale_last, 0.1, 1e9},
+                                   {"--scale-first", options.scale_first, 0.001, 1e6},
+                                   {"--scale-last", options.scale_last, 0.001, 1e6},
                                    {"--head", options.head, -10, 10},
                                    {"--head-ranks", options.head_ranks, 0.1, 1e9},
                                    {"--sigma", options.sigma, 0, 4},

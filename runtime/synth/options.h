@@ -19,36 +19,36 @@ struct SynthOptions {
   // (80 to 120 % of their mean); a share is short, 50 to 150 % of short_length of that mean.
   uint32_t requests = 15;
   uint64_t passes = 2329;
-  double short_share = 0.5;
-  double short_length = 0.16;
+  double short_share = 0.48;
+  double short_length = 0.03;
   uint32_t pass_rows = 5;  // of a decode pass
   // Every request begins with a prompt of this many rows, in passes of prompt_pass_rows.
   uint32_t prompt_rows = 0;
   uint32_t prompt_pass_rows = 64;
   uint32_t streams = 1;  // the requests are said to belong to them in turn
 
-  // Popularity of the expert at a rank: exp(-rank / scale), times exp(head) for the first one,
-  // fading within head_ranks. The scale changes evenly from the first layer to the last. Which
-  // expert has which rank follows from model_seed: traces of equal model_seed and different seed
-  // are other traffic of the same model.
-  double scale_first = 218;
-  double scale_last = 78;
+  // Popularity of the expert at a rank: exp(-rank / (scale x experts)), times exp(head) for the
+  // first one, fading within head_ranks. The scale changes evenly from the first layer to the last.
+  // Which expert has which rank follows from model_seed: traces of equal model_seed and different
+  // seed are other traffic of the same model.
+  double scale_first = 0.43;
+  double scale_last = 0.156;
   double head = 0;
   double head_ranks = 8;
   uint64_t model_seed = 1;
 
   // Each request multiplies every popularity by exp(sigma x normal). sigma differs by request:
-  // uniformly between sigma_least and sigma_most times `sigma`.
-  double sigma = 2.1;
+  // evenly between sigma_least and sigma_most times `sigma`.
+  double sigma = 2.14;
   double sigma_least = 0.7;
   double sigma_most = 1.3;
   // Correlation of these normal numbers with those at the end of the request before: requests of
   // one user, or about one topic.
-  double affinity = 0.4;
+  double affinity = 0.5;
   // They wander: a random walk with this deviation a row, held to variance 1.
-  double drift = 0.0326;
+  double drift = 0.023;
   // A row keeps each expert of the row before with this probability.
-  double keep = 0.1;
+  double keep = 0.15;
   // Popularity alone: no requests, no drift, no row knows of another.
   bool independent = false;
 

@@ -7,7 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
-#include "runtime/synth/request_lengths.h"
+#include "runtime/synth/request_plan.h"
 #include "runtime/trace/memory_trace.h"
 
 namespace berth {
@@ -35,9 +35,10 @@ SynthTrace::SynthTrace(const SynthOptions& options) : options_(options) {
 }
 
 void SynthTrace::PlanRequests() {
-  uint64_t request = 0;
+  uint32_t request = 0;
   std::vector<uint32_t> pass_rows;
-  for (const uint32_t passes : synth::RequestPasses(options_)) {
+  for (const auto& [passes, sigma] : synth::PlanRequests(options_)) {
+    sigmas_.push_back(sigma);
     for (uint32_t row = 0; row < options_.prompt_rows; row += options_.prompt_pass_rows) {
       pass_rows.push_back(std::min(options_.prompt_pass_rows, options_.prompt_rows - row));
     }
@@ -45,7 +46,7 @@ void SynthTrace::PlanRequests() {
     info_.request_rows.push_back(options_.prompt_rows + passes * options_.pass_rows);
     info_.rows += info_.request_rows.back();
     if (options_.streams > 1) {
-      info_.streams.push_back(static_cast<uint32_t>(request % options_.streams));
+      info_.streams.push_back(request % options_.streams);
     }
     ++request;
   }
@@ -56,10 +57,7 @@ void SynthTrace::PlanRequests() {
 }
 
 void SynthTrace::BeginRequest() {
-  synth::CounterRandom random(options_.seed, synth::Purpose::kSigmas, request_);
-  const double factor =
-      options_.sigma_least + (options_.sigma_most - options_.sigma_least) * random.Uniform();
-  for (synth::LayerRouter& layer : layers_) layer.BeginRequest(request_, options_.sigma * factor);
+  for (synth::LayerRouter& layer : layers_) layer.BeginRequest(request_, sigmas_[request_]);
   rows_left_ = info_.request_rows[request_++];
 }
 

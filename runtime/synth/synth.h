@@ -35,6 +35,7 @@ class SynthTrace {
 
   const SynthOptions options_;
   TraceInfo info_;
+  std::vector<double> sigmas_;  // of the requests
   std::vector<synth::LayerRouter> layers_;
   uint32_t request_ = 0;    // that begins next
   uint32_t rows_left_ = 0;  // of the one under way

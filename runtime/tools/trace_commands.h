@@ -11,7 +11,8 @@
 
 // clang-format off
 #define BERTH_TRACE_COMMANDS(X) \
-  X(Cut)
+  X(Cut)                        \
+  X(Synth)
 // clang-format on
 
 namespace berth::tools {
