@@ -88,4 +88,8 @@ UnitIndex ArcPolicy::NextVictim(const Evictable& evictable) {
   return chosen_;
 }
 
+void ArcPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<ArcPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

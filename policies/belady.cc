@@ -161,4 +161,8 @@ void BeladyPolicy::SweepOut() {
   std::make_heap(heap_.begin(), heap_.end());
 }
 
+void BeladyPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<BeladyPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

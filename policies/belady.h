@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/unit_range.h"
@@ -32,6 +33,7 @@ class BeladyPolicy final : public Policy {
 
   // Keys: admit (bypass or always). Without next uses: InvalidArgument.
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   BeladyPolicy(const PolicyOptions& options, bool bypass);
 

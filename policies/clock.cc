@@ -48,4 +48,8 @@ UnitIndex ClockPolicy::NextVictim(const Evictable& evictable) {
   return kNoUnit;
 }
 
+void ClockPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<ClockPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/recency_list.h"
@@ -29,6 +30,7 @@ class ClockPolicy final : public Policy {
 
   // Keys: bits (of the counter).
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   ClockPolicy(const PolicyOptions& options, uint64_t bits);
 

@@ -25,4 +25,8 @@ UnitIndex FifoPolicy::NextVictim(const Evictable& evictable) {
   return queue_.NextVictim(evictable, range_);
 }
 
+void FifoPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<FifoPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/recency_list.h"
@@ -16,6 +17,7 @@ namespace berth::policies {
 class FifoPolicy final : public Policy {
  public:
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   explicit FifoPolicy(const PolicyOptions& options) : range_(options), queue_(options.units) {}
 

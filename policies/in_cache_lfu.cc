@@ -35,4 +35,8 @@ UnitIndex InCacheLfuPolicy::NextVictim(const Evictable& evictable) {
   return victims_.NextVictim(evictable, range_);
 }
 
+void InCacheLfuPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<InCacheLfuPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

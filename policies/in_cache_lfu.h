@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/unit_range.h"
@@ -21,6 +22,7 @@ namespace berth::policies {
 class InCacheLfuPolicy final : public Policy {
  public:
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   explicit InCacheLfuPolicy(const PolicyOptions& options);
   // The heap's order refers to the counts beside it.

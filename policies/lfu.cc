@@ -37,4 +37,8 @@ UnitIndex LfuPolicy::NextVictim(const Evictable& evictable) {
   return victims_.NextVictim(evictable, range_);
 }
 
+void LfuPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<LfuPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

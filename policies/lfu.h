@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 
+#include "policies/access_play.h"
 #include "policies/decayed_counts.h"
 #include "policies/params.h"
 #include "policies/policy.h"
@@ -22,6 +23,7 @@ class LfuPolicy final : public Policy {
  public:
   // Keys: decay, per pass.
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   LfuPolicy(const PolicyOptions& options, double decay);
   // The heap's order refers to the counts beside it.

@@ -106,4 +106,8 @@ UnitIndex S3FifoPolicy::FromMain(const Evictable& evictable) {
   return kNoUnit;
 }
 
+void S3FifoPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<S3FifoPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

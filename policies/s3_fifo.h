@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/ghost_list.h"
 #include "policies/params.h"
 #include "policies/policy.h"
@@ -36,6 +37,7 @@ class S3FifoPolicy final : public Policy {
 
   // Keys: small and ghost (units, or percent of the slots), threshold (uses).
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   S3FifoPolicy(const PolicyOptions& options, uint64_t small, uint64_t ghost, uint64_t threshold);
 

@@ -67,4 +67,8 @@ bool SievePolicy::MayLeave(uint32_t unit, const Evictable& evictable) {
   return false;
 }
 
+void SievePolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<SievePolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/recency_list.h"
@@ -25,6 +26,7 @@ namespace berth::policies {
 class SievePolicy final : public Policy {
  public:
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   explicit SievePolicy(const PolicyOptions& options);
 

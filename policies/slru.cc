@@ -72,4 +72,8 @@ UnitIndex SlruPolicy::NextVictim(const Evictable& evictable) {
   return kNoUnit;
 }
 
+void SlruPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<SlruPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

@@ -62,4 +62,8 @@ UnitIndex TwoQueuePolicy::NextVictim(const Evictable& evictable) {
   return chosen_;
 }
 
+void TwoQueuePolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<TwoQueuePolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/ghost_list.h"
 #include "policies/params.h"
 #include "policies/policy.h"
@@ -29,6 +30,7 @@ class TwoQueuePolicy final : public Policy {
 
   // Keys: in and out (units, or percent of the slots).
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   TwoQueuePolicy(const PolicyOptions& options, uint64_t in, uint64_t out);
 

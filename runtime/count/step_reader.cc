@@ -77,17 +77,21 @@ void StepReader::AppendSteps(StepBlock* block) {
 
 void StepReader::AppendAccesses(StepBlock* block) {
   const TraceInfo& info = trace_->info();
+  size_t end = block->units.size();
+  block->units.resize(end + ids_.size());
   for (size_t at = 0; at < ids_.size();) {
     for (uint32_t layer = 0; layer < info.layers; ++layer) {
-      const size_t before = block->units.size();
+      const size_t before = end;
+      const UnitIndex first_unit = layer * info.experts;
       for (uint32_t k = 0; k < info.top_k; ++k, ++at) {
-        if (ids_[at] == kNoExpert) continue;
-        block->units.push_back(layer * info.experts + static_cast<UnitIndex>(ids_[at]));
+        block->units[end] = first_unit + static_cast<UnitIndex>(ids_[at]);
+        end += ids_[at] == kNoExpert ? 0 : 1;
       }
-      if (block->counted) layer_lookups_[layer] += block->units.size() - before;
+      block->runs.push_back({passes_read_, static_cast<uint32_t>(end), layer});
+      if (block->counted) layer_lookups_[layer] += end - before;
     }
   }
-  block->runs.push_back({passes_read_, static_cast<uint32_t>(block->units.size()), 0});
+  block->units.resize(end);
 }
 
 }  // namespace berth::count

@@ -14,12 +14,12 @@
 
 namespace berth::count {
 
-// Units of a block up to `end`. Step by step: one step's distinct units in order of first
-// appearance, perhaps none. Access by access: the accesses of one pass, each a step of its own.
+// Units of a block up to `end`, of one layer. Step by step: one step's distinct units in order of
+// first appearance, perhaps none. Access by access: what one row routes to, each a step of its own.
 struct Run {
   uint64_t pass = 0;
   uint32_t end = 0;
-  uint32_t layer = 0;  // step by step only
+  uint32_t layer = 0;
 };
 
 struct StepBlock {

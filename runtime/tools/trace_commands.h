@@ -11,8 +11,12 @@
 
 // clang-format off
 #define BERTH_TRACE_COMMANDS(X) \
+  X(Info)                       \
+  X(Import)                     \
+  X(Synth)                      \
   X(Cut)                        \
-  X(Synth)
+  X(Profile)                    \
+  X(Export)
 // clang-format on
 
 namespace berth::tools {

@@ -17,6 +17,17 @@ void AddOutput(CLI::App* app, std::string* output, bool* force, const std::strin
   app->add_flag("--force", *force, "Replace an existing file");
 }
 
+std::function<void(uint64_t done, uint64_t rows)> RowProgress::Function() {
+  return [this](uint64_t done, uint64_t rows) {
+    if (shown_ == 0 || done < shown_) {
+      bar_.Begin(what_, rows);
+      shown_ = 0;
+    }
+    bar_.Add(done - shown_);
+    shown_ = done;
+  };
+}
+
 Result<std::vector<uint32_t>> ParseSelection(const std::string& flag, const std::string& what,
                                              const std::string& text, uint64_t count) {
   std::vector<uint32_t> chosen;
