@@ -17,11 +17,10 @@
 namespace berth::count {
 namespace {
 
-// An entry before Finish: the step above, the unit below. 2^40 steps are a year of a million
-// passes an hour.
-constexpr uint32_t kUnitBits = 24;
+// An entry before Finish: the unit, and whether a step begins with it.
+constexpr uint64_t kStepBegins = uint64_t{1} << 32;
 // Nothing that comes later is known here: everything is forgotten in between.
-constexpr uint64_t kReset = UINT64_MAX;
+constexpr uint64_t kReset = kStepBegins | UINT32_MAX;
 constexpr size_t kBufferEntries = 1u << 16;
 
 Status Failed(const std::string& folder, const char* what, int error) {
@@ -72,7 +71,6 @@ NextUseFile::NextUseFile(std::string folder, int fd, uint32_t units)
 NextUseFile::NextUseFile(NextUseFile&& other) noexcept
     : folder_(std::move(other.folder_)),
       fd_(std::exchange(other.fd_, -1)),
-      step_(other.step_),
       entries_(other.entries_),
       read_(other.read_),
       buffer_(std::move(other.buffer_)),
@@ -87,11 +85,11 @@ Status NextUseFile::Append(const StepBlock& block, Granularity granularity) {
   if (block.reset) buffer_.push_back(kReset);
   uint32_t at = 0;
   for (const Run& run : block.runs) {
+    uint64_t begins = kStepBegins;
     for (; at < run.end; ++at) {
-      buffer_.push_back(step_ << kUnitBits | block.units[at]);
-      if (granularity == Granularity::kAccess) ++step_;
+      buffer_.push_back(begins | block.units[at]);
+      if (granularity == Granularity::kStep) begins = 0;
     }
-    if (granularity == Granularity::kStep) ++step_;
   }
   BERTH_RETURN_IF_ERROR(Write(entries_, buffer_));
   entries_ += buffer_.size();
@@ -100,22 +98,40 @@ Status NextUseFile::Append(const StepBlock& block, Granularity granularity) {
 
 Status NextUseFile::Finish() {
   std::fill(next_.begin(), next_.end(), policies::kNeverUsed);
+  size_t most = kBufferEntries;
   for (uint64_t end = entries_; end > 0;) {
-    const uint64_t begin = end - std::min<uint64_t>(end, kBufferEntries);
+    const uint64_t begin = end - std::min<uint64_t>(end, most);
     buffer_.resize(end - begin);
     BERTH_RETURN_IF_ERROR(ReadAt(begin, buffer_));
-    for (auto entry = buffer_.rbegin(); entry != buffer_.rend(); ++entry) {
-      if (*entry == kReset) {
-        std::fill(next_.begin(), next_.end(), policies::kNeverUsed);
-        continue;
-      }
-      const uint64_t unit = *entry & ((uint64_t{1} << kUnitBits) - 1);
-      *entry = std::exchange(next_[unit], *entry >> kUnitBits);
+    // Whole steps only; what stands before the first beginning comes with the next buffer.
+    std::span<uint64_t> left(buffer_);
+    size_t step = left.size();
+    while (step-- > 0) {
+      if ((left[step] & kStepBegins) == 0) continue;
+      FillStep(begin + step, left.subspan(step));
+      left = left.first(step);
     }
-    BERTH_RETURN_IF_ERROR(Write(begin, buffer_));
-    end = begin;
+    if (left.size() == buffer_.size()) {
+      most *= 2;  // a step larger than the buffer
+      continue;
+    }
+    BERTH_RETURN_IF_ERROR(Write(begin + left.size(), std::span(buffer_).subspan(left.size())));
+    end = begin + left.size();
   }
   return Status();
+}
+
+void NextUseFile::FillStep(uint64_t first_use, std::span<uint64_t> step) {
+  if (step[0] == kReset) return std::fill(next_.begin(), next_.end(), policies::kNeverUsed);
+  order_.clear();
+  for (uint64_t& entry : step) {
+    order_.push_back(static_cast<uint32_t>(entry));
+    entry = next_[order_.back()];
+  }
+  std::sort(order_.begin(), order_.end(), [this](uint32_t a, uint32_t b) {
+    return next_[a] != next_[b] ? next_[a] < next_[b] : a < b;
+  });
+  for (const uint32_t unit : order_) next_[unit] = first_use++;
 }
 
 Status NextUseFile::Read(StepBlock* block) {
