@@ -73,6 +73,7 @@ Status Count(TraceFile* trace, const CountWorkload& workload, const std::vector<
 Status CountPolicies(const SynthOptions& traffic, TraceFile* trace, std::vector<double> heat,
                      Figures* figures, uint64_t* cold_misses) {
   CountWorkload workload;
+  workload.passes.window = traffic.pass_rows;
   workload.heat = std::move(heat);
   workload.between = Between::kReset;
   std::vector<Named> reset = {
@@ -104,6 +105,7 @@ Status CountControl(const FigureOptions& options, Figures* figures) {
   traffic.independent = true;
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<TraceFile> trace, MakeSynthTrace(traffic));
   CountWorkload workload;
+  workload.passes.window = traffic.pass_rows;
   BERTH_ASSIGN_OR_RETURN(workload.heat, CountProfile(options, true));
   workload.between = Between::kReset;
   BERTH_RETURN_IF_ERROR(Count(trace.get(), workload,

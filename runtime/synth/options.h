@@ -21,7 +21,9 @@ struct SynthOptions {
   uint64_t passes = 2329;
   double short_share = 0.48;
   double short_length = 0.03;
-  uint32_t pass_rows = 5;  // of a decode pass
+  // Rows of a decode pass: a request's rows are a multiple of it. The trace does not state those
+  // passes (its readers would take wide ones for a prompt); they are made by a window.
+  uint32_t pass_rows = 5;
   // Every request begins with a prompt of this many rows, in passes of prompt_pass_rows.
   uint32_t prompt_rows = 0;
   uint32_t prompt_pass_rows = 64;

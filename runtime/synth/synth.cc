@@ -42,7 +42,11 @@ void SynthTrace::PlanRequests() {
     for (uint32_t row = 0; row < options_.prompt_rows; row += options_.prompt_pass_rows) {
       pass_rows.push_back(std::min(options_.prompt_pass_rows, options_.prompt_rows - row));
     }
-    pass_rows.insert(pass_rows.end(), passes, options_.pass_rows);
+    // Wider passes at a request's beginning would be its prompt; what is decoded goes row by row,
+    // and whoever replays the trace says how many make a pass.
+    if (options_.prompt_rows > 0) {
+      pass_rows.insert(pass_rows.end(), size_t{passes} * options_.pass_rows, 1);
+    }
     info_.request_rows.push_back(options_.prompt_rows + passes * options_.pass_rows);
     info_.rows += info_.request_rows.back();
     if (options_.streams > 1) {
@@ -50,10 +54,7 @@ void SynthTrace::PlanRequests() {
     }
     ++request;
   }
-  // A trace of one-row passes leaves the choice of a window to its reader.
-  const bool all_single =
-      std::all_of(pass_rows.begin(), pass_rows.end(), [](uint32_t rows) { return rows == 1; });
-  if (!all_single) info_.pass_rows = std::move(pass_rows);
+  info_.pass_rows = std::move(pass_rows);
 }
 
 void SynthTrace::BeginRequest() {

@@ -77,7 +77,8 @@ class TraceSynthCommand final : public Command {
     AddWhole(app, "--passes", &options_.passes, "Decode passes of all requests together");
     AddReal(app, "--short-share", &options_.short_share, "Share of the requests that are short");
     AddReal(app, "--short-length", &options_.short_length, "Length of those, of the others'");
-    AddWhole(app, "--pass-rows", &options_.pass_rows, "Rows of a decode pass");
+    AddWhole(app, "--pass-rows", &options_.pass_rows,
+             "Rows of a decode pass; replay with that --window");
     AddWhole(app, "--prompt-rows", &options_.prompt_rows, "Rows of prompt before each request");
     AddWhole(app, "--prompt-pass-rows", &options_.prompt_pass_rows, "... of which in one pass");
     AddWhole(app, "--streams", &options_.streams, "Streams that the requests belong to in turn");

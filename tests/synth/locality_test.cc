@@ -12,6 +12,8 @@
 namespace berth {
 namespace {
 
+constexpr uint32_t kWindow = 5;
+
 SynthOptions FewLayers() {
   SynthOptions options;
   options.layers = 3;
@@ -30,7 +32,7 @@ std::unique_ptr<TraceFile> TraceOf(const SynthOptions& options) {
 double Distinct(TraceFile* trace, uint32_t rows) {
   const TraceInfo& info = trace->info();
   uint64_t distinct = 0, steps = 0, row = 0;
-  for (const uint32_t pass_rows : info.pass_rows) {
+  for (; row < info.rows; row += kWindow) {
     std::vector<std::set<int32_t>> layers(info.layers);
     for (uint32_t at = 0; at < rows; ++at) {
       const std::span<const int32_t> experts = *trace->Experts(row + at);
@@ -38,7 +40,6 @@ double Distinct(TraceFile* trace, uint32_t rows) {
     }
     for (const auto& layer : layers) distinct += layer.size();
     steps += info.layers;
-    row += pass_rows;
   }
   return static_cast<double>(distinct) / static_cast<double>(steps);
 }
@@ -95,6 +96,7 @@ Rates Count(const SynthOptions& options) {
   other.passes *= 3;
   const auto profile = TraceOf(other);
   CountWorkload workload;
+  workload.passes.window = kWindow;
   workload.heat.resize(size_t{options.layers} * options.experts);
   for (uint64_t row = 0; row < profile->info().rows; ++row) {
     const std::span<const int32_t> experts = *profile->Experts(row);

@@ -128,7 +128,7 @@ TEST(SynthTrace, LengthsAddUp) {
   for (const uint32_t each : rows) sum += each;
   EXPECT_EQ(sum, 2000u);
   EXPECT_EQ(synth->info().rows, 2000u);
-  EXPECT_EQ(synth->info().pass_rows, std::vector<uint32_t>(1000, 2));
+  EXPECT_TRUE(synth->info().pass_rows.empty());
   // Short ones and long ones.
   EXPECT_GT(*std::max_element(rows.begin(), rows.end()),
             4 * *std::min_element(rows.begin(), rows.end()));
@@ -144,14 +144,8 @@ TEST(SynthTrace, PromptsComeInChunks) {
   options.prompt_rows = 10;
   options.prompt_pass_rows = 4;
   const auto synth = MakeOrDie(options);
-  EXPECT_EQ(synth->info().pass_rows, (std::vector<uint32_t>{4, 4, 2, 2, 4, 4, 2, 2}));
+  EXPECT_EQ(synth->info().pass_rows, (std::vector<uint32_t>{4, 4, 2, 1, 1, 4, 4, 2, 1, 1}));
   EXPECT_EQ(synth->info().request_rows, (std::vector<uint32_t>{12, 12}));
-}
-
-TEST(SynthTrace, PassesOfOneRowLeaveTheWindowToTheReader) {
-  SynthOptions options = Small();
-  options.pass_rows = 1;
-  EXPECT_TRUE(MakeOrDie(options)->info().pass_rows.empty());
 }
 
 TEST(SynthTrace, RequestsBelongToStreamsInTurn) {
