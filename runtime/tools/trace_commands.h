@@ -11,10 +11,11 @@
 
 // clang-format off
 #define BERTH_TRACE_COMMANDS(X) \
-  X(Info)                 \
-  X(Import)               \
-  X(Cut)                  \
-  X(Profile)              \
+  X(Info)                       \
+  X(Import)                     \
+  X(Synth)                      \
+  X(Cut)                        \
+  X(Profile)                    \
   X(Export)
 // clang-format on
 
