@@ -13,7 +13,8 @@
   X(MakeModel)            \
   X(Pack)                 \
   X(Verify)               \
-  X(Run)
+  X(Run)                  \
+  X(Curve)
 // clang-format on
 
 namespace berth::tools {

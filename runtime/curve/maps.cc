@@ -1,0 +1,75 @@
+#include "runtime/curve/maps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace berth::curve {
+namespace {
+
+size_t NearestSize(const CurveReport& report, double share) {
+  const double wanted = share * static_cast<double>(report.pools.units);
+  const auto distance = [&](const Size& size) {
+    return std::abs(static_cast<double>(size.slots) - wanted);
+  };
+  const auto nearest =
+      std::min_element(report.sizes.begin(), report.sizes.end(),
+                       [&](const Size& a, const Size& b) { return distance(a) < distance(b); });
+  return static_cast<size_t>(nearest - report.sizes.begin());
+}
+
+// Pairs of policy and size, each once.
+std::vector<ResidencyMap> Choose(const CurveReport& report) {
+  std::vector<ResidencyMap> chosen;
+  for (const double share : {0.5, 0.25, 0.75}) {
+    const size_t size = NearestSize(report, share);
+    for (const std::optional<size_t> policy :
+         {report.Find("lru"), report.BestOnline(size), report.Bound(size)}) {
+      if (!policy) continue;
+      const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const ResidencyMap& map) {
+        return map.policy == *policy && map.size == size;
+      });
+      if (!known) chosen.push_back({*policy, size, {}});
+    }
+  }
+  return chosen;
+}
+
+std::vector<uint8_t> Shares(const CountResult& result, std::span<const uint64_t> layer_steps,
+                            size_t experts) {
+  std::vector<uint8_t> shares;
+  for (size_t unit = 0; unit < result.unit_resident_steps.size(); ++unit) {
+    const auto steps = static_cast<double>(std::max<uint64_t>(1, layer_steps[unit / experts]));
+    const double share = static_cast<double>(result.unit_resident_steps[unit]) / steps;
+    shares.push_back(static_cast<uint8_t>(std::lround(255 * std::clamp(share, 0.0, 1.0))));
+  }
+  return shares;
+}
+
+}  // namespace
+
+Status CountMaps(TraceFile* trace, const CountWorkload& workload,
+                 std::span<const CountRequest> requests, CountOptions counting,
+                 CurveReport* report) {
+  std::vector<ResidencyMap> maps = Choose(*report);
+  std::vector<CountRequest> wanted;
+  for (const ResidencyMap& map : maps) {
+    wanted.push_back(requests[map.policy * report->sizes.size() + map.size]);
+  }
+  counting.residency = true;
+  BERTH_ASSIGN_OR_RETURN(const std::vector<CountResult> counted,
+                         CountMisses(trace, workload, wanted, counting));
+  for (size_t i = 0; i < maps.size(); ++i) {
+    // A layer's steps: each pass has one; access by access, each look-up is one.
+    const std::vector<uint64_t> layer_steps =
+        workload.granularity == Granularity::kStep
+            ? std::vector<uint64_t>(trace->info().layers, report->passes)
+            : counted[i].layer_lookups;
+    maps[i].shares = Shares(counted[i], layer_steps, trace->info().experts);
+  }
+  report->maps = std::move(maps);
+  return Status();
+}
+
+}  // namespace berth::curve
