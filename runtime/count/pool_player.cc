@@ -182,6 +182,7 @@ CountResult PoolPlayer::Finish() {
   }
   result.inserted = inserted_;
   result.unit_resident_steps = std::move(resident_steps_);
+  result.layer_steps = std::move(layer_steps_);
   return result;
 }
 

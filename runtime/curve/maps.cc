@@ -36,11 +36,11 @@ std::vector<ResidencyMap> Choose(const CurveReport& report) {
   return chosen;
 }
 
-std::vector<uint8_t> Shares(const CountResult& result, std::span<const uint64_t> layer_steps,
-                            size_t experts) {
+std::vector<uint8_t> Shares(const CountResult& result, size_t experts) {
   std::vector<uint8_t> shares;
   for (size_t unit = 0; unit < result.unit_resident_steps.size(); ++unit) {
-    const auto steps = static_cast<double>(std::max<uint64_t>(1, layer_steps[unit / experts]));
+    const auto steps =
+        static_cast<double>(std::max<uint64_t>(1, result.layer_steps[unit / experts]));
     const double share = static_cast<double>(result.unit_resident_steps[unit]) / steps;
     shares.push_back(static_cast<uint8_t>(std::lround(255 * std::clamp(share, 0.0, 1.0))));
   }
@@ -61,12 +61,7 @@ Status CountMaps(TraceFile* trace, const CountWorkload& workload,
   BERTH_ASSIGN_OR_RETURN(const std::vector<CountResult> counted,
                          CountMisses(trace, workload, wanted, counting));
   for (size_t i = 0; i < maps.size(); ++i) {
-    // A layer's steps: each pass has one; access by access, each look-up is one.
-    const std::vector<uint64_t> layer_steps =
-        workload.granularity == Granularity::kStep
-            ? std::vector<uint64_t>(trace->info().layers, report->passes)
-            : counted[i].layer_lookups;
-    maps[i].shares = Shares(counted[i], layer_steps, trace->info().experts);
+    maps[i].shares = Shares(counted[i], trace->info().experts);
   }
   report->maps = std::move(maps);
   return Status();
