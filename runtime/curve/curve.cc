@@ -204,6 +204,17 @@ std::optional<size_t> CurveReport::Find(std::string_view spec) const {
   return std::nullopt;
 }
 
+size_t CurveReport::Nearest(double share) const {
+  const double wanted = share * static_cast<double>(pools.units);
+  const auto distance = [&](const Size& size) {
+    return std::abs(static_cast<double>(size.slots) - wanted);
+  };
+  const auto nearest =
+      std::min_element(sizes.begin(), sizes.end(),
+                       [&](const Size& a, const Size& b) { return distance(a) < distance(b); });
+  return static_cast<size_t>(nearest - sizes.begin());
+}
+
 Result<CurveReport> MeasureCurve(TraceFile* trace, const CurveOptions& options) {
   CurveReport report;
   BERTH_ASSIGN_OR_RETURN(report.pools, MakePools(trace->info(), options.scope, options.unit_bytes));

@@ -74,6 +74,8 @@ struct CurveReport {
   // The lowest of the bounds, likewise.
   std::optional<size_t> Bound(size_t size) const;
   std::optional<size_t> Find(std::string_view spec) const;
+  // The size that is nearest to a share of all units.
+  size_t Nearest(double share) const;
 };
 
 // Everything that can be refused is refused before the trace is read.

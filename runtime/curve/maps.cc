@@ -8,22 +8,11 @@
 namespace berth::curve {
 namespace {
 
-size_t NearestSize(const CurveReport& report, double share) {
-  const double wanted = share * static_cast<double>(report.pools.units);
-  const auto distance = [&](const Size& size) {
-    return std::abs(static_cast<double>(size.slots) - wanted);
-  };
-  const auto nearest =
-      std::min_element(report.sizes.begin(), report.sizes.end(),
-                       [&](const Size& a, const Size& b) { return distance(a) < distance(b); });
-  return static_cast<size_t>(nearest - report.sizes.begin());
-}
-
 // Pairs of policy and size, each once.
 std::vector<ResidencyMap> Choose(const CurveReport& report) {
   std::vector<ResidencyMap> chosen;
   for (const double share : {0.5, 0.25, 0.75}) {
-    const size_t size = NearestSize(report, share);
+    const size_t size = report.Nearest(share);
     for (const std::optional<size_t> policy :
          {report.Find("lru"), report.BestOnline(size), report.Bound(size)}) {
       if (!policy) continue;

@@ -45,7 +45,8 @@ class CurveCommand final : public Command {
     if (!flags_.json.empty()) BERTH_RETURN_IF_ERROR(json.Write(CurveJson(run)));
     if (!html) return Status();
     BERTH_ASSIGN_OR_RETURN(const std::string page, CurvePage(run));
-    return html->Write(page);
+    BERTH_RETURN_IF_ERROR(html->Write(page));
+    return PrintsTables(flags_.json) ? Print("page: " + flags_.html + "\n") : Status();
   }
 
  private:

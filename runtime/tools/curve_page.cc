@@ -1,4 +1,5 @@
 // The page of `berth curve`: what it says stands in it as HTML, charts are drawn from the data.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -104,6 +105,12 @@ std::string LayerSection() {
       "</table></div></details>\n");
 }
 
+std::string ValueText(const nlohmann::json& value) {
+  if (value.empty() || value == "") return "not given";
+  if (value.is_string()) return value.get<std::string>();
+  return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
 std::string RequestSection(const CurveRun& run, const nlohmann::json& request) {
   std::string text = "<div class=\"scroll\"><table class=\"facts\">\n";
   const auto add = [&](const std::string& name, const std::string& value) {
@@ -117,9 +124,7 @@ std::string RequestSection(const CurveRun& run, const nlohmann::json& request) {
   }
   for (const auto& [name, value] : request.items()) {
     if (name == "trace") continue;  // said above
-    add(name, value.is_string()
-                  ? value.get<std::string>()
-                  : value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+    add(name, ValueText(value));
   }
   return Section("The request", text + "</table></div>\n");
 }
@@ -137,12 +142,11 @@ nlohmann::json MapsJson(const curve::CurveReport& r) {
 
 Result<std::string> CurvePage(const CurveRun& run) {
   nlohmann::json data = CurveJson(run);
-  const std::string model = run.trace.model.empty() ? run.flags.trace : run.trace.model;
   report::Page page;
-  page.title = "Miss rate against size: " + model;
+  page.title = "Miss rate against size: " + std::filesystem::path(run.flags.trace).stem().string();
   page.body = "<header><h1>" + EscapeHtml(page.title) + "</h1>\n";
   for (const auto& [name, value] : CurveFacts(run)) {
-    if (name != "trace") page.body += "<p>" + EscapeHtml(value) + "</p>\n";
+    page.body += "<p>" + EscapeHtml(value) + "</p>\n";
   }
   page.body +=
       "</header>\n<main>\n" + Summary(run) + CurveSection(run) + MapSection() + LayerSection() +

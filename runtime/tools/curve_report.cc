@@ -76,10 +76,10 @@ std::string SizesTable(const CurveRun& run, size_t first, size_t end) {
   Table table(std::move(columns));
   table.AddRow(std::move(shares));
   if (r.pools.knows_bytes()) table.AddRow(std::move(bytes));
+  table.AddRow({"misses (% of look-ups)"});
   for (size_t p = 0; p < r.policies.size(); ++p) {
     const PolicyCurve& policy = r.policies[p];
-    std::vector<std::string> cells = {policy.spec + (policy.is_bound ? ", bound" : "") +
-                                      " (miss %)"};
+    std::vector<std::string> cells = {"  " + policy.spec + (policy.is_bound ? ", bound" : "")};
     for (size_t s = first; s < end; ++s) cells.push_back(Cell(r, p, s));
     table.AddRow(std::move(cells));
   }
@@ -177,7 +177,7 @@ std::vector<std::string> CurveSummary(const CurveRun& run) {
   const CurveReport& r = run.report;
   std::vector<std::string> lines;
   const size_t last = r.sizes.size() - 1;
-  for (size_t size : {size_t{0}, last / 2, last}) {
+  for (size_t size : {size_t{0}, r.Nearest(0.5), last}) {
     std::string line = Sentence(run, size);
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
   }

@@ -4,19 +4,29 @@
   const maps = berth.json('curve-maps');
   const by = (id) => document.getElementById(id);
   const units = data.trace.units;
-  const share = (slots) => (100 * slots / units).toFixed(slots < units / 10 ? 2 : 1) + ' %';
+  const share = (slots) =>
+    (100 * slots / units).toFixed(slots === 0 ? 0 : slots < units / 10 ? 2 : 1) + ' %';
   const slotsText = (slots) =>
     `${berth.count(slots)} slot${slots === 1 ? '' : 's'} (${share(slots)} of the units)`;
 
-  // Bounds are drawn in the colour of text and dashed, policies in colours of their own.
-  let colors = 0, bounds = 0;
-  const styles = data.policies.map((policy) => policy.bound
-    ? {color: () => berth.css('--bound'), dash: [[6, 4], [2, 3], [9, 3, 2, 3]][bounds++ % 3]}
-    : berth.style(colors++));
-  const median = Math.floor((data.sizes.length - 1) / 2);
+  // What is shown at first: LRU, whatever is best somewhere, and the bound.
   const best = data.sizes.map((size) => size.best_online);
-  const isMain = (policy, i) => policy.name === 'lru' || best.includes(policy.name) ||
-    i === data.policies.findIndex((each) => each.bound);
+  const firstBound = data.policies.findIndex((policy) => policy.bound);
+  const isMain = (policy, i) =>
+    policy.name === 'lru' || best.includes(policy.name) || i === firstBound;
+  const distance = (size) => Math.abs(size.slots - units / 2);
+  const half = data.sizes.reduce((nearest, size, i) =>
+    distance(size) < distance(data.sizes[nearest]) ? i : nearest, 0);
+
+  // Bounds are drawn in the colour of text and dashed, policies in colours of their own: those that
+  // are shown at first get the first ones, which are easiest to tell apart.
+  const online = data.policies.filter((policy) => !policy.bound);
+  const ranked = [...online.filter(isMain), ...online.filter((policy) => !isMain(policy))];
+  const boundDashes = [[6, 4], [2, 3], [9, 3, 2, 3]];
+  let bounds = 0;
+  const styles = data.policies.map((policy) => policy.bound
+    ? {color: () => berth.css('--bound'), dash: boundDashes[bounds++ % 3]}
+    : berth.style(ranked.indexOf(policy)));
   const items = (main) => data.policies.map((policy, i) => ({
     key: i, label: policy.name + (policy.bound ? ' (bound)' : ''), title: policy.summary,
     style: styles[i], shown: main(policy, i),
@@ -238,12 +248,11 @@
   };
   data.sizes.forEach((size, i) => by('layer-size').append(
     berth.element('option', {value: i}, slotsText(size.slots))));
-  by('layer-size').value = String(median);
+  by('layer-size').value = String(half);
   berth.onTheme(drawLayers);
   by('layer-size').addEventListener('change', drawLayers);
-  const firstBound = data.policies.findIndex((policy) => policy.bound);
   berth.chips(by('layer-legend'),
-    items((policy, i) => policy.name === 'lru' || policy.name === best[median] || i === firstBound),
+    items((policy, i) => policy.name === 'lru' || policy.name === best[half] || i === firstBound),
     (shown) => {
       layerChart.data.datasets.forEach((dataset, i) =>
         layerChart.setDatasetVisibility(i, shown.has(dataset.policy)));
