@@ -1,12 +1,15 @@
 #include "runtime/tools/curve_report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "runtime/base/format.h"
 #include "runtime/tools/table.h"
+#include "runtime/tools/text_plot.h"
 
 namespace berth::tools {
 namespace {
@@ -121,6 +124,37 @@ std::string LayerTable(const CurveRun& run, size_t size) {
   return "\n" + FormatCount(r.sizes[size].slots) + " slots, layer by layer\n" + table.ToString();
 }
 
+// Where there is a shape to see.
+std::string Plot(const CurveRun& run) {
+  const CurveReport& r = run.report;
+  if (r.sizes.size() < 3) return "";
+  const auto percent = [&](uint64_t misses) {
+    return 100.0 * static_cast<double>(misses) / static_cast<double>(r.lookups());
+  };
+  TextSeries lru{'.', {}}, best{'*', {}}, bound{'b', {}};
+  double most = 10;
+  for (size_t i = 0; i < r.lru.misses.size(); ++i) {
+    const uint64_t slots = r.lru.first_slots + i * r.lru.stride;
+    lru.points.emplace_back(slots, percent(r.lru.misses[i]));
+    most = std::max(most, lru.points.back().second);
+  }
+  for (size_t s = 0; s < r.sizes.size(); ++s) {
+    const auto add = [&](std::optional<size_t> policy, TextSeries* series) {
+      if (!policy) return;
+      series->points.emplace_back(r.sizes[s].slots, percent(r.policies[*policy].points[s].misses));
+      most = std::max(most, series->points.back().second);
+    };
+    add(r.BestOnline(s), &best);
+    add(r.Bound(s), &bound);
+  }
+  const TextPlot plot{static_cast<double>(r.pools.units),
+                      10 * std::ceil(most / 10),
+                      "slots",
+                      "misses (% of look-ups): . LRU, * best of those without the future, b bound",
+                      {lru, best, bound}};
+  return "\n" + plot.ToString();
+}
+
 std::string Replayed(const CurveRun& run) {
   const PassOptions& passes = run.options.workload.passes;
   std::string text = FormatCount(run.report.passes) + " passes counted, " +
@@ -197,6 +231,7 @@ std::string CurveTables(const CurveRun& run) {
     text += "\n" + SizesTable(run, first, std::min(r.sizes.size(), first + kSizesAcross));
   }
   text += "* the fewest misses of those that do not know the future\n";
+  text += Plot(run);
   if (run.flags.per_layer) {
     for (size_t size = 0; size < r.sizes.size(); ++size) text += LayerTable(run, size);
   }
