@@ -68,7 +68,7 @@
   const xAxis = () => {
     const log = by('scale-log').checked;
     return berth.axis('slots (and % of all units)', {
-      type: log ? 'logarithmic' : 'linear', min: log ? undefined : 0, max: units,
+      type: log ? 'logarithmic' : 'linear', min: log ? data.lru_curve.first_slots : 0, max: units,
       ticks: {color: berth.css('--soft'), maxRotation: 0, autoSkipPadding: 12,
         callback: (value) => log && !logTick(value) ? '' : [berth.count(value), share(value)]},
     });
