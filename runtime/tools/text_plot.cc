@@ -9,7 +9,7 @@ namespace berth::tools {
 namespace {
 
 constexpr size_t kColumns = 72;
-constexpr size_t kRows = 12;
+constexpr size_t kRows = 11;
 
 // The cell of `value` among `cells` that reach from 0 to `most`.
 size_t CellOf(double value, double most, size_t cells) {
@@ -29,7 +29,7 @@ std::string TextPlot::ToString() const {
   std::string text = y_title + "\n";
   for (size_t row = 0; row < kRows; ++row) {
     const double value = y_max * static_cast<double>(kRows - 1 - row) / (kRows - 1);
-    const bool labelled = row % 4 == 0 || row == kRows - 1;
+    const bool labelled = row % 5 == 0;
     text += (labelled ? absl::StrFormat("%5.0f |", value) : "      |") + rows[row];
     text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";
