@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "policies/policy.h"
 #include "runtime/base/format.h"
+#include "runtime/count/step_reader.h"
 #include "runtime/curve/maps.h"
 #include "runtime/run/pass_source.h"
 
@@ -145,18 +147,34 @@ CountOptions Counting(const CurveOptions& options, std::string_view what) {
   return counting;
 }
 
-// The fewest slots with which each pool holds any step's units: from there on LRU's line is exact.
-uint64_t FirstLineSlots(const TraceInfo& trace, const CurveOptions& options,
-                        const CurveReport& report) {
-  const bool by_step = options.workload.granularity == Granularity::kStep;
-  const uint64_t rows = by_step ? report.rows_max : 1;
-  const uint64_t step_units =
-      by_step ? std::min<uint64_t>(trace.experts, rows * trace.top_k) : uint64_t{1};
+// The distinct units of the largest step of each pool.
+Result<std::vector<uint32_t>> LargestSteps(TraceFile* trace, const CountWorkload& workload,
+                                           const CurveReport& report) {
+  const bool by_step = workload.granularity == Granularity::kStep;
+  std::vector<uint32_t> largest(report.pools.pools.size(), by_step ? report.pools.top_k : 1);
+  if (!by_step || report.rows_max == 1) return largest;
+  BERTH_ASSIGN_OR_RETURN(count::StepReader reader, count::StepReader::Create(trace, workload));
+  count::StepBlock block;
+  while (true) {
+    BERTH_ASSIGN_OR_RETURN(const bool more, reader.Next(&block));
+    if (!more) return largest;
+    uint32_t begin = 0;
+    for (const count::Run& run : block.runs) {
+      uint32_t& of_pool = largest[report.pools.pool_of_layer[run.layer]];
+      of_pool = std::max(of_pool, run.end - begin);
+      begin = run.end;
+    }
+  }
+}
+
+// The fewest slots with which each pool holds any of its steps: from there on LRU's line is exact.
+uint64_t FirstLineSlots(const std::vector<uint32_t>& largest_steps, const CurveReport& report) {
   uint64_t low = 1, high = report.pools.units;
   while (low < high) {
     const uint64_t middle = low + (high - low) / 2;
     const std::vector<uint32_t> split = SplitSlots(report.pools, middle);
-    const bool holds = *std::min_element(split.begin(), split.end()) >= step_units;
+    const bool holds =
+        std::equal(split.begin(), split.end(), largest_steps.begin(), std::greater_equal<>());
     if (holds) high = middle;
     if (!holds) low = middle + 1;
   }
@@ -229,7 +247,15 @@ Result<CurveReport> MeasureCurve(TraceFile* trace, const CurveOptions& options) 
   workload.pool_of_layer = report.pools.pool_of_layer;
   BERTH_ASSIGN_OR_RETURN(const LruCurve lru,
                          CountLruCurve(trace, workload, Counting(options, "LRU, all sizes")));
-  MakeLine(lru, FirstLineSlots(trace->info(), options, report), &report);
+  BERTH_ASSIGN_OR_RETURN(const std::vector<uint32_t> largest_steps,
+                         LargestSteps(trace, workload, report));
+  MakeLine(lru, FirstLineSlots(largest_steps, report), &report);
+
+  if (report.sizes.front().slots < report.lru.first_slots) {
+    report.notes.push_back("below " + FormatCount(report.lru.first_slots) +
+                           " slots the largest steps do not fit: Belady comes close to the bound "
+                           "there, but may miss more than another policy");
+  }
 
   const std::vector<CountRequest> requests = Requests(options, report);
   BERTH_ASSIGN_OR_RETURN(std::vector<CountResult> counted,

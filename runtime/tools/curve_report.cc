@@ -25,6 +25,11 @@ std::string Share(uint64_t slots, uint64_t units) {
   return absl::StrFormat("%.4g", 100.0 * static_cast<double>(slots) / static_cast<double>(units));
 }
 
+// Every pool holds its largest step: only there is Belady's rule proved to be the best.
+bool HoldsSteps(const CurveReport& r, size_t size) {
+  return r.sizes[size].slots >= r.lru.first_slots;
+}
+
 std::string Sentence(const CurveRun& run, size_t size) {
   const CurveReport& r = run.report;
   const Size& s = r.sizes[size];
@@ -40,8 +45,11 @@ std::string Sentence(const CurveRun& run, size_t size) {
   if (best) text += r.policies[*best].spec + " misses least: " + miss(*best);
   if (best && lru && lru != best) text += ", LRU " + miss(*lru);
   if (bound) {
-    text += std::string(best ? "; " : "") + "no policy can miss less than " + miss(*bound) +
-            " (Belady, which knows the future)";
+    text += best ? "; " : "";
+    text += HoldsSteps(r, size)
+                ? "no policy can miss less than " + miss(*bound) + " (Belady, which "
+                : miss(*bound) + " is what Belady misses (which ";
+    text += "knows the future)";
   }
   return text + ".";
 }
@@ -52,7 +60,8 @@ std::string LruNeeds(const CurveRun& run, uint64_t percent) {
   const uint64_t most = r.lookups() * percent / 100;
   const auto fits = std::find_if(r.lru.misses.begin(), r.lru.misses.end(),
                                  [&](uint64_t misses) { return misses <= most; });
-  if (fits == r.lru.misses.end()) return "";
+  // Where already the line's first size does, a smaller one may do as well.
+  if (fits == r.lru.misses.end() || fits == r.lru.misses.begin()) return "";
   const uint64_t slots =
       r.lru.first_slots + static_cast<uint64_t>(fits - r.lru.misses.begin()) * r.lru.stride;
   return "To miss at most " + std::to_string(percent) + " % of the look-ups LRU needs " +

@@ -91,6 +91,22 @@ TEST(Curve, TheLineGoesThroughThePointsOfLru) {
   }
 }
 
+// From the largest step's distinct units on, which wide passes make known by reading them.
+TEST(Curve, TheLineBeginsWhereStepsFit) {
+  CurveOptions options;
+  options.policies = {"lru"};
+  options.sizes = *ParseSizes("2,6,12,24,30,36,48");
+  options.workload.passes.window = 3;
+  const CurveReport report = Measured(options);
+  EXPECT_GT(report.lru.first_slots, 2u);
+  EXPECT_LE(report.lru.first_slots, 6u);
+  EXPECT_NE(report.notes.back().find("the largest steps do not fit"), std::string::npos);
+  for (size_t s = 1; s < report.sizes.size(); ++s) {
+    EXPECT_EQ(report.lru.misses[report.sizes[s].slots - report.lru.first_slots],
+              report.policies[0].points[s].misses);
+  }
+}
+
 TEST(Curve, MapsSayWhatWasResident) {
   CurveOptions options;
   options.maps = true;
