@@ -56,6 +56,7 @@ struct CountResult {
   uint64_t inserted = 0;                              // of the misses, those that got a slot
   std::vector<uint64_t> layer_lookups, layer_misses;  // [layers]
   std::vector<uint64_t> unit_resident_steps;          // filled on request only, see below
+  std::vector<uint64_t> layer_steps;                  // [layers], of the counted ones; likewise
 };
 
 struct CountOptions {

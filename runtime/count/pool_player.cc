@@ -216,6 +216,7 @@ CountResult PoolPlayer::Finish() {
   }
   for (const Slots& slots : pools_) result.inserted += slots.state.inserted;
   result.unit_resident_steps = std::move(resident_steps_);
+  result.layer_steps = std::move(layer_steps_);
   return result;
 }
 

@@ -14,7 +14,8 @@
   X(Pack)                 \
   X(Verify)               \
   X(Trace)                \
-  X(Run)
+  X(Run)                  \
+  X(Curve)
 // clang-format on
 
 namespace berth::tools {

@@ -47,6 +47,17 @@ Result<uint64_t> ParseWhole(const std::string& flag, const std::string& text, ui
   return value;
 }
 
+Status OneOf(const std::string& flag, const std::string& value,
+             std::initializer_list<std::string_view> names) {
+  std::string list;
+  for (std::string_view name : names) {
+    if (value == name) return Status();
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  }
+  return InvalidArgumentError(flag + " " + value + ": expected " + list +
+                              DidYouMean(value, {names.begin(), names.size()}));
+}
+
 CLI::Option* AddRepeatable(CLI::App* app, const std::string& flag, std::vector<std::string>* values,
                            const std::string& description) {
   return app->add_option(flag, *values, description)->allow_extra_args(false);

@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "berth/status.h"
@@ -38,6 +40,9 @@ CLI::Option* AddWhole(CLI::App* app, const std::string& flag, T* value,
       ->type_name("N")
       ->default_str(std::to_string(*value));
 }
+// InvalidArgument unless `value` is one of `names`; it has the nearest of them.
+Status OneOf(const std::string& flag, const std::string& value,
+             std::initializer_list<std::string_view> names);
 // A list, one value each time the flag is given: more would swallow the arguments after it.
 CLI::Option* AddRepeatable(CLI::App* app, const std::string& flag, std::vector<std::string>* values,
                            const std::string& description);

@@ -44,17 +44,6 @@ std::string PolicyHelp() {
   return text;
 }
 
-Status OneOf(const std::string& flag, const std::string& value,
-             std::initializer_list<std::string_view> names) {
-  std::string list;
-  for (std::string_view name : names) {
-    if (value == name) return Status();
-    list += (list.empty() ? "" : ", ") + std::string(name);
-  }
-  return InvalidArgumentError(flag + " " + value + ": expected " + list +
-                              DidYouMean(value, {names.begin(), names.size()}));
-}
-
 Status Annotated(const std::string& flag, const Status& status) { return status.Annotate(flag); }
 
 // One value for every card, or one for each.
