@@ -13,7 +13,8 @@
   X(MakeModel)            \
   X(Pack)                 \
   X(Verify)               \
-  X(Run)
+  X(Run)                  \
+  X(Simulate)
 // clang-format on
 
 namespace berth::tools {
