@@ -41,6 +41,18 @@ Status Core::SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64
   return Status();
 }
 
+// Wherever guesses may have ended: at a touch, or by leaving.
+void Core::CountGuesses() {
+  for (size_t c = 0; c < cards_.size(); ++c) {
+    const Tier& arena = *cards_[c].arena;
+    CardCounters& count = counters_.cards[c];
+    count.prefetch_used = arena.guesses_used();
+    count.prefetch_wasted = arena.guesses_wasted();
+    count.prefetch_unused = arena.guesses();
+    count.bytes_prefetch_wasted = arena.guess_bytes_wasted();
+  }
+}
+
 Status Core::CheckLease(std::span<const UnitIndex> units) {
   if (closing_) return FailedPreconditionError("the runtime is closed");
   if (units.empty() || units.size() > options_.max_lease_units) {

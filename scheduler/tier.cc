@@ -95,6 +95,8 @@ Status Tier::AddPool(const Geometry& geometry, const TierOptions& options, uint3
   Pool pool;
   BERTH_ASSIGN_OR_RETURN(pool.policy, policies::MakePolicy(options.policy, policy));
   pool.slots = slots;
+  pool.first_unit = policy.first_unit;
+  pool.range_units = policy.units;
   pool.sweep_limit = std::max<uint32_t>(
       1, static_cast<uint32_t>(options.sweep_share * static_cast<double>(slots)));
   pool.free.reserve(slots);
@@ -159,15 +161,21 @@ uint32_t Tier::TakeFor(UnitIndex unit, const policies::Evictable& evictable, Uni
     BERTH_CHECK(evictable(*victim));
     Leave(leaving);
   }
-  const uint32_t index = pool.free.back();
-  pool.free.pop_back();
+  const uint32_t index = Place(unit, &pool);
+  if (sweep_step_) LinkSweep(&pool, index);
+  return index;
+}
+
+// Puts the unit into the next free slot.
+uint32_t Tier::Place(UnitIndex unit, Pool* pool) {
+  const uint32_t index = pool->free.back();
+  pool->free.pop_back();
   Slot& slot = slots_[index];
   slot.unit = unit;
   ++slot.generation;
   slot_of_unit_[unit] = index;
   ++resident_;
-  pool.policy->Inserted(unit);
-  if (sweep_step_) LinkSweep(&pool, index);
+  pool->policy->Inserted(unit);
   return index;
 }
 

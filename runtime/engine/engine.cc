@@ -65,6 +65,11 @@ Stats Engine::stats() {
   return stats;
 }
 
+void Engine::Learned(std::vector<double>* heat) {
+  MutexLock lock(&mutex_);
+  core_->Learned(heat);
+}
+
 Result<uint32_t> Engine::OpenSession() {
   MutexLock lock(&mutex_);
   if (closed_) return FailedPreconditionError("the runtime is closed");

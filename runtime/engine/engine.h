@@ -52,6 +52,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   std::span<const UnitTensor> unit_layout(uint32_t layer) const { return unit_layouts_[layer]; }
   uint32_t max_rows() const { return options_.max_rows; }
   Stats stats();
+  void Learned(std::vector<double>* heat);
 
   Result<uint32_t> OpenSession();
   void CloseSession(uint32_t session);
@@ -112,6 +113,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   Status OpenReads(const EngineHooks& hooks);
   Status MakeStreams();
   void FillInfo();
+  void Preload();
 
   // scheduler::Sink, under mutex_.
   void Read(const scheduler::ReadAction& action) override BERTH_REQUIRES(mutex_);

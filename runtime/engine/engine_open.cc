@@ -77,6 +77,7 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
   BERTH_RETURN_IF_ERROR(OpenReads(hooks));
   BERTH_RETURN_IF_ERROR(MakeStreams());
   FillInfo();
+  if (options_.preload) Preload();
   return Status();
 }
 

@@ -87,6 +87,7 @@ void Planner::PlaceUnits() {
 void Planner::SetCoreOptions() {
   scheduler::CoreOptions& core = plan_.core;
   core.policy = options_.policy;
+  core.heat = options_.heat;
   core.sharing = static_cast<scheduler::CoreOptions::Sharing>(options_.slots);
   core.chunk = options_.chunk;
   core.sweep_rows = options_.sweep_rows;
@@ -254,6 +255,9 @@ Status CheckRuntimeOptions(const RuntimeOptions& o) {
     if (!names.insert(whole ? card.device : card.device + ":0").second) {
       return InvalidArgumentError("--device " + card.device + " is given twice");
     }
+  }
+  if (o.preload && o.heat.empty()) {
+    return InvalidArgumentError("preload: there is no heat that says what to load");
   }
   if (!(o.sweep_share > 0 && o.sweep_share <= 1)) {
     return InvalidArgumentError("--sweep-share must be above 0 and at most 1");

@@ -165,7 +165,8 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   // Hinted units may move meanwhile; that time is counted as theirs.
   report.inputs_s = std::min(report.inputs_s, report.stats.time.idle_s);
   report.bound_by = BoundBy(report.stats.time);
-  BERTH_RETURN_IF_ERROR(CheckReportBalance(report.stats, report.failed_steps == 0));
+  BERTH_RETURN_IF_ERROR(CheckReportBalance(
+      report.stats, report.failed_steps + report.stats.counters.failed_reads == 0));
   report.trace_window_bytes = trace->window_bytes();
   report.input_bytes =
       target.bytes() + ReplayBytes(trace->info(), runtime_options.max_rows, options.prefetch);

@@ -15,6 +15,8 @@
   X(Verify)               \
   X(Run)                  \
   X(Simulate)
+  X(Trace)                \
+  X(Run)
 // clang-format on
 
 namespace berth::tools {

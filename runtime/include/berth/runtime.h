@@ -135,8 +135,9 @@ class Session {
 
 class Runtime {
  public:
-  // Opens the model, checks every size against the machine, allocates everything and proves the
-  // storage path with a read. On an error nothing stays allocated.
+  // Opens the model, checks every size against the machine, allocates everything, proves the
+  // storage path with a read, and preloads where that was asked for. On an error nothing stays
+  // allocated.
   static Result<std::unique_ptr<Runtime>> Open(const RuntimeOptions& options);
   explicit Runtime(std::unique_ptr<Engine> engine);  // of Open
   ~Runtime();                                        // closes
@@ -152,6 +153,9 @@ class Runtime {
   const RuntimeInfo& info() const;
   // A consistent reading; takes a lock for a moment.
   Stats stats() const;
+  // What the policies learned of each unit, as RuntimeOptions::heat takes it. Not for the way of a
+  // step: takes the lock while every unit is asked for.
+  void Learned(std::vector<double>* heat) const;
   // ResourceExhausted when max_sessions are open.
   Result<std::unique_ptr<Session>> NewSession(const SessionOptions& options = {});
   // Blocks until nothing is under way any more, hinted units among it.
