@@ -26,6 +26,12 @@ class VirtualClock {
     now_ = time;
   }
 
+  // What was spent is forgotten; the time goes on.
+  void Restart() {
+    start_ = now_;
+    spent_ = {};
+  }
+  Nanos elapsed() const { return now_ - start_; }
   Nanos spent(Kind kind) const { return spent_[kind]; }
   TimeSplit Split() const {
     const auto s = [this](Kind kind) { return static_cast<double>(spent_[kind]) * 1e-9; };
@@ -34,6 +40,7 @@ class VirtualClock {
 
  private:
   Nanos now_ = 0;
+  Nanos start_ = 0;
   std::array<uint32_t, 6> under_way_ = {};
   std::array<Nanos, 6> spent_ = {};
 };

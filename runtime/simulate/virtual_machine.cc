@@ -49,6 +49,18 @@ uint32_t VirtualMachine::AddServer(ServerKind kind, uint32_t card, Nanos latency
   return static_cast<uint32_t>(servers_.size()) - 1;
 }
 
+Status VirtualMachine::Preload() {
+  const std::vector<UnitIndex> units = core_->WarmUnits();
+  const size_t batch = core_->warm_batch();
+  for (size_t at = 0; at < units.size(); at += batch) {
+    BERTH_RETURN_IF_ERROR(
+        core_->SubmitWarm(std::span(units).subspan(at, std::min(batch, units.size() - at))));
+    StartStirred();
+    BERTH_RETURN_IF_ERROR(Drain());
+  }
+  return Status();
+}
+
 Status VirtualMachine::Step(uint32_t layer, uint32_t rows, std::span<const int32_t> ids,
                             uint64_t pass) {
   // The routing comes to the host before anything can be decided.

@@ -29,6 +29,10 @@ class VirtualMachine final : private scheduler::Sink {
   static Result<std::unique_ptr<VirtualMachine>> Create(const MachineCosts& costs,
                                                         scheduler::CoreOptions options);
 
+  // Before the first step: fills the arenas with the hottest units, as Open of a runtime does.
+  Status Preload();
+  // What was measured so far is none of what follows.
+  void RestartClock() { clock_.Restart(); }
   Status Step(uint32_t layer, uint32_t rows, std::span<const int32_t> ids, uint64_t pass);
   Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass);
   // How the step went; Internal where nothing is left that could end it.
