@@ -9,6 +9,7 @@
 #include "runtime/run/inputs.h"
 #include "runtime/run/process_memory.h"
 #include "runtime/run/replay.h"
+#include "runtime/run/warm_start.h"
 
 namespace berth {
 namespace {
@@ -141,6 +142,10 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   ResetPeakResidentBytes();
   BERTH_ASSIGN_OR_RETURN(report.shape, Runtime::Inspect(runtime_options));
   BERTH_RETURN_IF_ERROR(CheckTraceMatches(trace->info(), report.shape, options.trace));
+  if (!options.warm.empty()) {
+    BERTH_RETURN_IF_ERROR(
+        ReadWarmStart(options.warm, report.shape.layers, report.shape.experts, &runtime_options));
+  }
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> opened, options.open(runtime_options));
   Runtime& runtime = *opened;
   report.info = runtime.info();
@@ -167,6 +172,7 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   report.bound_by = BoundBy(report.stats.time);
   BERTH_RETURN_IF_ERROR(CheckReportBalance(
       report.stats, report.failed_steps + report.stats.counters.failed_reads == 0));
+  if (!options.save_learned.empty()) runtime.Learned(&report.learned);
   report.trace_window_bytes = trace->window_bytes();
   report.input_bytes =
       target.bytes() + ReplayBytes(trace->info(), runtime_options.max_rows, options.prefetch);

@@ -9,6 +9,7 @@
 #include "runtime/plan/memory_plan.h"
 #include "runtime/run/balance.h"
 #include "runtime/run/replay.h"
+#include "runtime/run/warm_start.h"
 #include "runtime/simulate/virtual_machine.h"
 #include "runtime/simulate/workload.h"
 
@@ -70,9 +71,9 @@ void FillInfo(const RuntimeOptions& runtime, const MemoryPlan& plan, const Machi
   info->io_rung = "simulated";
 }
 
-Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const MachineCosts& costs,
-                    const SimulatedModel& model, TraceFile* trace, PassSource* source,
-                    RunReport* report) {
+Status SimulateCore(const SimulateOptions& options, bool preload, MemoryPlan plan,
+                    const MachineCosts& costs, const SimulatedModel& model, TraceFile* trace,
+                    PassSource* source, RunReport* report) {
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<VirtualMachine> machine,
                          VirtualMachine::Create(costs, std::move(plan.core)));
   report->info.memory.books_bytes += machine->core().resident_bytes();
@@ -83,7 +84,7 @@ Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const Machi
   replay.prefetch = options.run.prefetch;
   replay.layer_unit_bytes = model.shape.unit_bytes;
   replay.progress = options.run.progress;
-  if (options.run.runtime.preload) BERTH_RETURN_IF_ERROR(machine->Preload());
+  if (preload) BERTH_RETURN_IF_ERROR(machine->Preload());
   report->open_s = static_cast<double>(machine->clock().elapsed()) * 1e-9;
   machine->RestartClock();
   CoreTarget target(machine.get(), costs.host, report);
@@ -94,6 +95,9 @@ Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const Machi
   BERTH_RETURN_IF_ERROR(machine->Drain());
   report->stats.counters = machine->core().counters();
   report->stats.moved = machine->moved();
+  if (!options.run.save_learned.empty()) {
+    machine->core().Learned(&report->learned);
+  }
   return CheckReportBalance(report->stats, /*all_done=*/true);
 }
 
@@ -146,15 +150,19 @@ Result<RunReport> Simulate(const SimulateOptions& options, TraceFile* trace) {
   if (naive) runtime.chunk = 1;
   BERTH_RETURN_IF_ERROR(CheckRuntimeOptions(runtime));
   BERTH_ASSIGN_OR_RETURN(const SimulatedModel model, SimulatedModelOf(options, trace->info()));
+  if (!options.run.warm.empty()) {
+    BERTH_RETURN_IF_ERROR(
+        ReadWarmStart(options.run.warm, model.shape.layers, model.shape.experts, &runtime));
+  }
   BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, PlanOn(options.profile, runtime, model.sizes));
   const MachineCosts costs = MakeCosts(options.profile, runtime.cards);
   RunReport report;
   report.shape = model.shape;
   report.simulated = true;
   FillInfo(runtime, plan, costs, &report.info);
-  BERTH_RETURN_IF_ERROR(
-      naive ? SimulateNaive(options, plan, costs, model, trace, &source, &report)
-            : SimulateCore(options, std::move(plan), costs, model, trace, &source, &report));
+  BERTH_RETURN_IF_ERROR(naive ? SimulateNaive(options, plan, costs, model, trace, &source, &report)
+                              : SimulateCore(options, runtime.preload, std::move(plan), costs,
+                                             model, trace, &source, &report));
   report.info.machine = options.profile.name.empty() ? "assumed" : options.profile.name;
   // What the model does besides its experts, on its cards.
   report.inputs_s = report.stats.time.idle_s;

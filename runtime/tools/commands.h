@@ -13,10 +13,9 @@
   X(MakeModel)            \
   X(Pack)                 \
   X(Verify)               \
+  X(Trace)                \
   X(Run)                  \
   X(Simulate)
-  X(Trace)                \
-  X(Run)
 // clang-format on
 
 namespace berth::tools {

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "runtime/run/runner.h"
+#include "runtime/run/warm_start.h"
+#include "runtime/simulate/prefetch_trials.h"
 #include "runtime/tools/commands.h"
 #include "runtime/tools/output.h"
 #include "runtime/tools/progress.h"
@@ -30,6 +32,10 @@ class RunCommand final : public Command {
     BERTH_ASSIGN_OR_RETURN(RunOptions options, flags_.Options(app_));
     BERTH_ASSIGN_OR_RETURN(JsonOutput json,
                            JsonOutput::Open(flags_.json(), options.runtime.model, flags_.inputs()));
+    BERTH_RETURN_IF_ERROR(flags_.CheckLearned(options));
+    if (options.prefetch_auto) {
+      BERTH_RETURN_IF_ERROR(SettlePrefetch(flags_.profile(), StatedModel(), &options));
+    }
     ProgressBar bar("passes");
     uint64_t shown = 0;
     options.progress = [&](uint64_t done, uint64_t passes) {
@@ -39,6 +45,11 @@ class RunCommand final : public Command {
     };
     BERTH_ASSIGN_OR_RETURN(const RunReport report, RunTrace(options));
     bar.End();
+    if (!options.save_learned.empty()) {
+      BERTH_RETURN_IF_ERROR(SaveLearned(options.save_learned, report.shape.layers,
+                                        report.shape.experts, report.learned,
+                                        "learned by " + options.runtime.policy));
+    }
     if (PrintsTables(flags_.json())) BERTH_RETURN_IF_ERROR(Print(ReportTable(report)));
     if (!flags_.json().empty()) {
       BERTH_RETURN_IF_ERROR(json.Write(ReportJson(report, &options)));

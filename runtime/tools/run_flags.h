@@ -12,6 +12,7 @@
 #include "runtime/config/machine_profile.h"
 #include "runtime/config/toml_config.h"
 #include "runtime/run/runner.h"
+#include "runtime/tools/replay_flags.h"
 
 namespace berth::tools {
 
@@ -28,11 +29,14 @@ class RunFlags {
   // together, and gives the options of the run.
   Result<RunOptions> Options(CLI::App* app);
 
+  // Whether what is learned can be written where it is asked for.
+  Status CheckLearned(const RunOptions& options) const;
+
   const std::string& json() const { return json_; }
   // After Options; empty where none was given.
   const MachineProfile& profile() const { return machine_; }
   // Files that the run reads besides the model; empty where there is none.
-  std::vector<std::string> inputs() const { return {trace_, config_, profile_}; }
+  std::vector<std::string> inputs() const { return {trace_, config_, profile_, replay_.warm()}; }
 
  private:
   Status ReadConfig(CLI::App* app);
@@ -61,7 +65,7 @@ class RunFlags {
   bool no_compute_ = false;
   bool no_checksums_ = false;
   RuntimeOptions runtime_;
-  PassOptions passes_;
+  ReplayFlags replay_;
 };
 
 }  // namespace berth::tools

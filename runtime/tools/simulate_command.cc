@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_split.h"
 #include "runtime/base/format.h"
+#include "runtime/run/warm_start.h"
+#include "runtime/simulate/prefetch_trials.h"
 #include "runtime/simulate/simulate.h"
 #include "runtime/tools/commands.h"
 #include "runtime/tools/options.h"
@@ -70,6 +72,10 @@ class SimulateCommand final : public Command {
     BERTH_ASSIGN_OR_RETURN(
         JsonOutput json,
         JsonOutput::Open(flags_.json(), options.run.runtime.model, flags_.inputs()));
+    BERTH_RETURN_IF_ERROR(flags_.CheckLearned(options.run));
+    if (options.run.prefetch_auto) {
+      BERTH_RETURN_IF_ERROR(SettlePrefetch(options.profile, options.stated, &options.run));
+    }
     ProgressBar bar("passes");
     uint64_t shown = 0;
     options.run.progress = [&](uint64_t done, uint64_t passes) {
@@ -79,6 +85,11 @@ class SimulateCommand final : public Command {
     };
     BERTH_ASSIGN_OR_RETURN(const RunReport report, Simulate(options));
     bar.End();
+    if (!options.run.save_learned.empty()) {
+      BERTH_RETURN_IF_ERROR(SaveLearned(options.run.save_learned, report.shape.layers,
+                                        report.shape.experts, report.learned,
+                                        "learned by " + options.run.runtime.policy));
+    }
     if (PrintsTables(flags_.json())) BERTH_RETURN_IF_ERROR(Print(ReportTable(report)));
     if (flags_.json().empty()) return Status();
     return json.Write(ReportJson(report, &options.run));
