@@ -98,7 +98,7 @@ TEST(SimulateCommand, ConfigSaysWhatFlagsSay) {
   const json report = Report({"simulate", "--config", config, "--arena", "60MB"});
   EXPECT_EQ(report["chunk"], 0);
   // A run knows neither.
-  ExpectOneLine(Berth({"run", SmallModel::Get().gguf, "--config", config}), 2, "unit-bytes");
+  ExpectOneLine(Berth({"run", SmallModel::Get().gguf, "--config", config}), 2, "unknown key");
 }
 
 TEST(SimulateCommand, RefusesWhatCannotBeMeant) {
