@@ -122,7 +122,8 @@ TEST(MachineProfileTest, ReadsCosts) {
                      "unit_bytes": 6, "bytes_per_s": 8,
                      "kernels": [{"units": 1, "rows": 1, "seconds": 1e-6}]}],
           "host": {"memory_bytes": 9, "round_trip_s": 1, "dispatch_hit_s": 2,
-                   "dispatch_staged_s": 3, "pass_s": 4, "pass_row_s": 5, "compute": [{"rows": 1, "bytes_per_s": 6}]}})",
+                   "dispatch_staged_s": 3, "pass_s": 4, "pass_row_s": 5,
+                   "compute": [{"rows": 1, "bytes_per_s": 6}]}})",
       "p.json");
   ASSERT_TRUE(profile.ok()) << profile.status().ToString();
   const ProfileGrid& rates = profile->storage.rates;
