@@ -15,6 +15,7 @@
   X(Verify)               \
   X(Trace)                \
   X(Run)                  \
+  X(Simulate)             \
   X(Curve)
 // clang-format on
 

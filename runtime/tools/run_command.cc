@@ -6,6 +6,7 @@
 
 #include "runtime/run/runner.h"
 #include "runtime/run/warm_start.h"
+#include "runtime/simulate/prefetch_trials.h"
 #include "runtime/tools/commands.h"
 #include "runtime/tools/output.h"
 #include "runtime/tools/progress.h"
@@ -31,9 +32,9 @@ class RunCommand final : public Command {
     BERTH_ASSIGN_OR_RETURN(RunOptions options, flags_.Options(app_));
     BERTH_ASSIGN_OR_RETURN(JsonOutput json,
                            JsonOutput::Open(flags_.json(), options.runtime.model, flags_.inputs()));
-    BERTH_RETURN_IF_ERROR(CheckLearned(options));
+    BERTH_RETURN_IF_ERROR(flags_.CheckLearned(options));
     if (options.prefetch_auto) {
-      return UnimplementedError("--prefetch auto: give a size");
+      BERTH_RETURN_IF_ERROR(SettlePrefetch(flags_.profile(), StatedModel(), &options));
     }
     ProgressBar bar("passes");
     uint64_t shown = 0;
@@ -64,20 +65,6 @@ class RunCommand final : public Command {
   }
 
  private:
-  // The heat file that the run begins with may be the one that it writes.
-  Status CheckLearned(const RunOptions& options) const {
-    if (options.save_learned.empty()) return Status();
-    std::vector<std::string> inputs = flags_.inputs();
-    std::erase(inputs, options.warm);
-    BERTH_RETURN_IF_ERROR(
-        CheckOutputFile("--save-learned", options.save_learned, options.runtime.model, inputs));
-    if (options.save_learned == flags_.json()) {
-      return InvalidArgumentError("--save-learned and --json name one file: " +
-                                  options.save_learned);
-    }
-    return Status();
-  }
-
   CLI::App* app_ = nullptr;
   RunFlags flags_;
 };

@@ -49,7 +49,7 @@ uint32_t HostSlots(const RuntimeInfo& info) {
 // or was read; and time of the caller that it did not account for itself.
 double Unexplained(const RunReport& r) {
   return r.wall_s - r.stats.time.device_s - r.stats.time.link_s - r.stats.time.storage_s -
-         r.inputs_s;
+         r.inputs_s - r.host_s;
 }
 
 void AddFacts(const RunReport& r, Facts* facts) {
@@ -68,8 +68,12 @@ void AddFacts(const RunReport& r, Facts* facts) {
                  FormatBytes(m.staging_bytes) + ", workspace " + FormatBytes(m.workspace_bytes) +
                  ", books " + FormatBytes(m.books_bytes) + ", catalog " +
                  FormatBytes(m.catalog_bytes));
-  facts->Add("resident", FormatBytes(r.rss_bytes) + " at the peak, planned " +
-                             FormatBytes(r.rss_bound_bytes) + " at most");
+  if (r.simulated) {
+    facts->Add("clock", "virtual: seconds are those of the profile's machine");
+  } else {
+    facts->Add("resident", FormatBytes(r.rss_bytes) + " at the peak, planned " +
+                               FormatBytes(r.rss_bound_bytes) + " at most");
+  }
   for (const std::string& note : r.info.notes) facts->Add("note", note);
 }
 
@@ -120,7 +124,8 @@ std::string TimeTable(const RunReport& r) {
   add("device computes", r.stats.time.device_s, "");
   add("link alone", r.stats.time.link_s, rate(sums.h2d + sums.d2h));
   add("storage alone", r.stats.time.storage_s, rate(StorageBytes(r.stats.counters)));
-  add("inputs and hash", r.inputs_s, "");
+  if (r.simulated) add("host sends out", r.host_s, "");
+  add(r.simulated ? "rest of the model" : "inputs and hash", r.inputs_s, "");
   add("unexplained", Unexplained(r), "");
   add("wall", r.wall_s, absl::StrFormat("%.2f tokens/s", static_cast<double>(r.tokens) / r.wall_s));
   return table.ToString();
@@ -236,6 +241,7 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
                {"io", r.info.io_rung},
                {"io_reason", r.info.io_reason},
                {"notes", r.info.notes},
+               {"simulated", r.simulated},
                {"open_s", r.open_s},
                {"wall_s", r.wall_s},
                {"tokens_per_s", static_cast<double>(r.tokens) / r.wall_s},
@@ -250,6 +256,7 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
                  {"link_s", r.stats.time.link_s},
                  {"storage_s", r.stats.time.storage_s},
                  {"inputs_s", r.inputs_s},
+                 {"host_s", r.host_s},
                  {"unexplained_s", Unexplained(r)}}}};
   if (r.output_hash) made["output_hash"] = HashText(r);
   if (!r.first_failure.ok()) made["first_failure"] = std::string(r.first_failure.message());

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,61 @@ TEST(MachineProfileTest, ReadsAll) {
   EXPECT_EQ(profile->links[1].bytes_per_s, 0);
 }
 
+TEST(MachineProfileTest, ReadsCosts) {
+  auto profile = ParseMachineProfile(
+      R"({"name": "desk",
+          "storage": {"latency_s": 0, "source": "s",
+                      "rates": [{"bytes": 2, "depth": 4, "bytes_per_s": 24},
+                                {"bytes": 1, "depth": 1, "bytes_per_s": 11},
+                                {"bytes": 1, "depth": 4, "bytes_per_s": 14},
+                                {"bytes": 2, "depth": 1, "bytes_per_s": 21}]},
+          "links": [{"card": "a", "to_host_bytes_per_s": 3, "both_bytes_per_s": 4, "issue_s": 1e-6,
+                     "latency_s": 2e-6, "rates": [{"bytes": 7, "bytes_per_s": 9}]}],
+          "cards": [{"card": "a", "memory_bytes": 5, "update_s": 0, "reduce_s": 1e-6,
+                     "unit_bytes": 6, "bytes_per_s": 8,
+                     "kernels": [{"units": 1, "rows": 1, "seconds": 1e-6}]}],
+          "host": {"memory_bytes": 9, "round_trip_s": 1, "dispatch_hit_s": 2,
+                   "dispatch_staged_s": 3, "pass_s": 4, "pass_row_s": 5,
+                   "compute": [{"rows": 1, "bytes_per_s": 6}]}})",
+      "p.json");
+  ASSERT_TRUE(profile.ok()) << profile.status().ToString();
+  const ProfileGrid& rates = profile->storage.rates;
+  EXPECT_EQ(rates.x, (std::vector<double>{1, 2}));
+  EXPECT_EQ(rates.y, (std::vector<double>{1, 4}));
+  EXPECT_EQ(rates.value, (std::vector<double>{11, 21, 14, 24}));
+  EXPECT_EQ(profile->storage.latency_s, 0);
+  EXPECT_EQ(profile->links[0].issue_s, 1e-6);
+  EXPECT_EQ(profile->links[0].rates.value, std::vector<double>{9});
+  EXPECT_EQ(profile->cards[0].memory_bytes, 5u);
+  EXPECT_EQ(profile->cards[0].update_s, 0);
+  EXPECT_EQ(profile->cards[0].kernels.y, std::vector<double>{1});
+  EXPECT_EQ(profile->host.dispatch_staged_s, 3);
+  EXPECT_EQ(profile->host.pass_row_s, 5);
+  EXPECT_EQ(profile->host.compute.value, std::vector<double>{6});
+}
+
+TEST(MachineProfileTest, BuiltInOnesAreFoundByName) {
+  std::set<std::string> names;
+  for (const BuiltInProfile& built_in : BuiltInProfiles()) {
+    SCOPED_TRACE(built_in.name);
+    auto profile = FindMachineProfile(std::string(built_in.name));
+    ASSERT_TRUE(profile.ok()) << profile.status().ToString();
+    EXPECT_EQ(profile->name, built_in.name);
+    // Every figure says where it comes from.
+    EXPECT_FALSE(profile->storage.source.empty());
+    EXPECT_FALSE(profile->host.source.empty());
+    for (const LinkProfile& link : profile->links) EXPECT_FALSE(link.source.empty());
+    for (const CardProfile& card : profile->cards) EXPECT_FALSE(card.source.empty());
+    EXPECT_EQ(profile->links.size(), profile->cards.size());
+    names.insert(profile->name);
+  }
+  EXPECT_GE(names.size(), 3u);
+  const auto unknown = FindMachineProfile("h20");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.status().code(), StatusCode::kNotFound);
+  EXPECT_NE(unknown.status().message().find("did you mean 'h200'"), std::string_view::npos);
+}
+
 TEST(MachineProfileTest, RefusesWhatItDoesNotKnow) {
   const std::vector<BadText> cases = {
       {"", "not JSON at byte"},
@@ -121,6 +177,17 @@ TEST(MachineProfileTest, RefusesWhatItDoesNotKnow) {
       {R"({"name": "a", "storage": {"bytes_per_s": 1e999}})", ""},
       {R"({"name": "a", "storage": {"bytes_in_flight": 1.5}})", "a whole number"},
       {R"({"name": "a", "storage": {"bytes_in_flight": -1}})", "a whole number"},
+      {R"({"name": "a", "storage": {"rates": [{"bytes": 1, "depth": 1}]}})", "is missing"},
+      {R"({"name": "a", "storage": {"rates": [{"bytes": 1, "depth": 1, "bytes_per_s": 1},
+                                              {"bytes": 2, "depth": 2, "bytes_per_s": 1}]}})",
+       "need 4"},
+      {R"({"name": "a", "links": [{"card": "x", "rates": [{"bytes": 1, "bytes_per_s": 1},
+                                                          {"bytes": 1, "bytes_per_s": 2}]}]})",
+       "stands twice"},
+      {R"({"name": "a", "cards": [{"card": "x", "kernels": []}]})", "unit_bytes"},
+      {R"({"name": "a", "cards": [{"card": "x", "memory": 1}]})", "cards[0]: unknown field"},
+      {R"({"name": "a", "host": {"round_trip_s": -1}})", "at least 0"},
+      {R"({"name": "a", "host": {"round_trip": 1}})", "did you mean 'round_trip_s'"},
       {R"({"name": "a", "storage": {"depth": 1}})", "storage: unknown field 'depth'"},
       {R"({"name": "a", "links": {}})", "'links' must be a list"},
       {R"({"name": "a", "links": [3]})", "links[0] must be an object"},
