@@ -31,18 +31,20 @@ class CurveCounter {
     if (block.reset) {
       for (LruStack& stack : stacks_) stack.Forget();
     }
-    const std::span<const UnitIndex> units(block.units);
+    depths_.resize(block.units.size());
     uint32_t begin = 0;
     for (const Run& run : block.runs) {
-      const auto of_run = units.subspan(begin, run.end - begin);
-      if (granularity == Granularity::kStep) {
-        PlayStep(run.layer, of_run, block.counted);
-      } else {
-        for (const UnitIndex& unit : of_run) {
-          PlayStep(unit / layout_.experts, std::span(&unit, 1), block.counted);
-        }
-      }
+      const auto units = std::span(block.units).subspan(begin, run.end - begin);
+      FindDepths(run.layer, units, granularity, depths_.data() + begin);
       begin = run.end;
+    }
+    // In a loop of its own, because the counts of all layers and depths are out of reach of a cache
+    // and their misses should overlap.
+    if (!block.counted) return;
+    begin = 0;
+    for (const Run& run : block.runs) {
+      uint64_t* const hits = hits_[run.layer].data();
+      for (; begin < run.end; ++begin) ++hits[depths_[begin]];
     }
   }
 
@@ -65,19 +67,23 @@ class CurveCounter {
   }
 
  private:
-  // What is found is decided when the step begins; only then are its units used.
-  void PlayStep(uint32_t layer, std::span<const UnitIndex> units, bool counted) {
+  // What is found is decided when a step begins; only then are its units used.
+  void FindDepths(uint32_t layer, std::span<const UnitIndex> units, Granularity granularity,
+                  uint32_t* depths) {
     const uint32_t pool = layout_.pool_of_layer[layer];
     LruStack& stack = stacks_[pool];
     const UnitIndex first = layout_.pools[pool].first_unit;
-    if (counted) {
-      for (UnitIndex unit : units) ++hits_[layer][stack.Depth(unit - first)];
+    for (const UnitIndex unit : units) {
+      *depths++ = stack.Depth(unit - first);
+      if (granularity == Granularity::kAccess) stack.Use(unit - first);
     }
-    for (UnitIndex unit : units) stack.Use(unit - first);
+    if (granularity == Granularity::kAccess) return;
+    for (const UnitIndex unit : units) stack.Use(unit - first);
   }
 
   const PoolLayout& layout_;
   std::vector<LruStack> stacks_;             // of each pool
+  std::vector<uint32_t> depths_;             // of the block at hand
   std::vector<std::vector<uint64_t>> hits_;  // [layer][depth]; at 0 those never used before
 };
 
