@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "policies/arc.h"
+#include "policies/belady.h"
 #include "policies/clock.h"
 #include "policies/fifo.h"
 #include "policies/heat.h"
@@ -60,6 +61,11 @@ constexpr Row kTable[] = {
       /*needs_heat=*/true},
      &StaticPolicy::Make},
     {{"random", "any, by the seed; no parameters"}, &RandomPolicy::Make},
+    {{"belady",
+      "used again last leaves first, by the future: the bound, in simulation only; admit=bypass "
+      "(what is used again later than all others passes through, or always)",
+      /*needs_heat=*/false, /*needs_future=*/true},
+     &BeladyPolicy::Make},
 };
 
 template <size_t... kRow>
@@ -83,6 +89,10 @@ Status CheckOptions(const PolicyOptions& options) {
     return InvalidArgumentError("the profile has " + FormatCount(options.heat.size()) +
                                 " figures for a pool of " + FormatCount(options.units) +
                                 " units: one per unit is needed");
+  }
+  if (!options.next_use.empty() && options.next_use.size() != options.units) {
+    return InvalidArgumentError("next uses of " + FormatCount(options.next_use.size()) +
+                                " units are given for a pool of " + FormatCount(options.units));
   }
   for (size_t at = 0; at < options.heat.size(); ++at) {
     const double heat = options.heat[at];

@@ -86,6 +86,14 @@ void StrictObject::PositiveWhole(std::string_view name, uint64_t* out) {
   *out = value;
 }
 
+void StrictObject::NotNegative(std::string_view name, std::optional<double>* out) {
+  const nlohmann::json* field = Find(name);
+  if (field == nullptr) return;
+  const double value = field->is_number() ? field->get<double>() : -1;
+  if (!std::isfinite(value) || value < 0) return Wrong(name, "a number of at least 0");
+  *out = value;
+}
+
 const nlohmann::json* StrictObject::Object(std::string_view name) {
   const nlohmann::json* field = Find(name);
   if (field == nullptr || field->is_object()) return field;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,9 @@ class StrictObject {
 
   // Absent fields leave *out as it is.
   void String(std::string_view name, std::string* out);
-  void Positive(std::string_view name, double* out);         // finite, > 0
-  void PositiveWhole(std::string_view name, uint64_t* out);  // > 0
+  void Positive(std::string_view name, double* out);                    // finite, > 0
+  void PositiveWhole(std::string_view name, uint64_t* out);             // > 0
+  void NotNegative(std::string_view name, std::optional<double>* out);  // finite, >= 0
   // Null where absent or where the type is wrong.
   const nlohmann::json* Object(std::string_view name);
   const nlohmann::json* List(std::string_view name);

@@ -27,23 +27,6 @@ std::string List(std::span<const uint32_t> values) {
   return text + (values.size() > 6 ? ", ..." : "");
 }
 
-// A trace belongs to a model when every id in it means something there.
-Status CheckMatch(const TraceInfo& trace, const ModelShape& shape, const std::string& path) {
-  const auto differ = [&](const char* what, uint64_t in_trace, uint64_t in_model) {
-    return InvalidArgumentError(path + ": the trace has " + std::to_string(in_trace) + " " + what +
-                                ", the model has " + std::to_string(in_model) +
-                                ": they do not belong together");
-  };
-  if (trace.layers != shape.layers) return differ("MoE layers", trace.layers, shape.layers);
-  if (trace.experts != shape.experts) return differ("experts", trace.experts, shape.experts);
-  if (trace.top_k != shape.top_k) return differ("experts a token", trace.top_k, shape.top_k);
-  if (!trace.layer_ids.empty() && trace.layer_ids != shape.blocks) {
-    return InvalidArgumentError(path + ": the trace's layers are blocks " + List(trace.layer_ids) +
-                                ", the model's MoE layers are blocks " + List(shape.blocks));
-  }
-  return Status();
-}
-
 // Plays steps on a session: makes their inputs, waits for them and hashes what they put out.
 class RunTarget final : public ReplayTarget {
  public:
@@ -116,6 +99,29 @@ class RunTarget final : public ReplayTarget {
   std::vector<float> x_, y_;
 };
 
+TimeSplit Minus(const TimeSplit& a, const TimeSplit& b) {
+  return {a.device_s - b.device_s, a.link_s - b.link_s, a.storage_s - b.storage_s,
+          a.other_s - b.other_s, a.idle_s - b.idle_s};
+}
+
+}  // namespace
+
+Status CheckTraceMatches(const TraceInfo& trace, const ModelShape& shape, const std::string& path) {
+  const auto differ = [&](const char* what, uint64_t in_trace, uint64_t in_model) {
+    return InvalidArgumentError(path + ": the trace has " + std::to_string(in_trace) + " " + what +
+                                ", the model has " + std::to_string(in_model) +
+                                ": they do not belong together");
+  };
+  if (trace.layers != shape.layers) return differ("MoE layers", trace.layers, shape.layers);
+  if (trace.experts != shape.experts) return differ("experts", trace.experts, shape.experts);
+  if (trace.top_k != shape.top_k) return differ("experts a token", trace.top_k, shape.top_k);
+  if (!trace.layer_ids.empty() && trace.layer_ids != shape.blocks) {
+    return InvalidArgumentError(path + ": the trace's layers are blocks " + List(trace.layer_ids) +
+                                ", the model's MoE layers are blocks " + List(shape.blocks));
+  }
+  return Status();
+}
+
 std::string BoundBy(const TimeSplit& time) {
   const std::pair<double, const char*> parts[] = {{time.device_s, "device"},
                                                   {time.link_s, "link"},
@@ -123,13 +129,6 @@ std::string BoundBy(const TimeSplit& time) {
                                                   {time.other_s + time.idle_s, "host"}};
   return std::max_element(std::begin(parts), std::end(parts))->second;
 }
-
-TimeSplit Minus(const TimeSplit& a, const TimeSplit& b) {
-  return {a.device_s - b.device_s, a.link_s - b.link_s, a.storage_s - b.storage_s,
-          a.other_s - b.other_s, a.idle_s - b.idle_s};
-}
-
-}  // namespace
 
 Result<RunReport> RunTrace(const RunOptions& options) {
   RunReport report;
@@ -142,7 +141,7 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   runtime_options.max_in_flight = 1;
   ResetPeakResidentBytes();
   BERTH_ASSIGN_OR_RETURN(report.shape, Runtime::Inspect(runtime_options));
-  BERTH_RETURN_IF_ERROR(CheckMatch(trace->info(), report.shape, options.trace));
+  BERTH_RETURN_IF_ERROR(CheckTraceMatches(trace->info(), report.shape, options.trace));
   if (!options.warm.empty()) {
     BERTH_RETURN_IF_ERROR(
         ReadWarmStart(options.warm, report.shape.layers, report.shape.experts, &runtime_options));

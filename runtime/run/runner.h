@@ -53,7 +53,15 @@ struct RunReport {
   uint64_t trace_window_bytes = 0;
   uint64_t input_bytes = 0;  // of the replay: inputs, routing and outputs of one pass
   uint64_t tokens = 0;       // rows of all passes
+  bool simulated = false;    // seconds are virtual
+  double host_s = 0;         // simulated: work was sent out, nothing computed, moved or was read
 };
+
+// InvalidArgument where the trace is not of a model of this shape. A trace belongs to a model when
+// every id in it means something there.
+Status CheckTraceMatches(const TraceInfo& trace, const ModelShape& shape, const std::string& path);
+// "storage", "link", "device" or "host": where most of the time went.
+std::string BoundBy(const TimeSplit& time);
 
 // An error means that the run did not take place or broke off; failed steps are in the report.
 Result<RunReport> RunTrace(const RunOptions& options);

@@ -14,7 +14,8 @@
   X(Pack)                 \
   X(Verify)               \
   X(Trace)                \
-  X(Run)
+  X(Run)                  \
+  X(Simulate)
 // clang-format on
 
 namespace berth::tools {

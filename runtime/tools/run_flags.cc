@@ -112,7 +112,8 @@ void RunFlags::AddTo(CLI::App* app) {
   app->add_option("MODEL", model_, "A GGUF, any of its shards, or a pack");
   app->add_option("--trace", trace_, "Routing trace to replay (safetensors)");
   app->add_option("--config", config_, "TOML file with flags; the command line overrides it");
-  app->add_option("--profile", profile_, "Machine profile (JSON): link rates, bytes in flight");
+  app->add_option("--profile", profile_,
+                  "Machine profile: a JSON file, or the name of a built-in one");
   AddConventions(app, &conventions_);
   AddJson(app, &json_);
 
@@ -129,7 +130,12 @@ void RunFlags::AddTo(CLI::App* app) {
            "Units that may run without a slot (default: two waves)")
       ->default_str("")
       ->group(cards);
-  AddWhole(app, "--chunk", &runtime_.chunk, "Missed units a wave", 1)->group(cards);
+  const bool simulate = use_ == Use::kSimulate;
+  AddWhole(app, "--chunk", &runtime_.chunk,
+           simulate ? "Missed units a wave; 0: a naive engine that stages a whole step at once"
+                    : "Missed units a wave",
+           simulate ? 0 : 1)
+      ->group(cards);
   app->add_option("--placement", placement_, "Which card runs a unit: ep (by expert number)")
       ->capture_default_str()
       ->group(cards);
@@ -190,7 +196,9 @@ void RunFlags::AddTo(CLI::App* app) {
 
 Status RunFlags::ReadConfig(CLI::App* app) {
   if (config_.empty()) return Status();
-  BERTH_ASSIGN_OR_RETURN(const std::vector<ConfigEntry> entries, ReadTomlConfig(config_, kKeys));
+  std::vector<ConfigKey> keys(kKeys.begin(), kKeys.end());
+  keys.insert(keys.end(), more_keys_.begin(), more_keys_.end());
+  BERTH_ASSIGN_OR_RETURN(const std::vector<ConfigEntry> entries, ReadTomlConfig(config_, keys));
   for (const ConfigEntry& entry : entries) {
     if (entry.key == "model") {
       if (model_.empty()) model_ = entry.values.front();
@@ -210,6 +218,9 @@ Status RunFlags::ReadConfig(CLI::App* app) {
 
 Status RunFlags::Cards(RuntimeOptions* options) const {
   std::vector<std::string> devices = devices_;
+  for (const CardProfile& card : machine_.cards) {
+    if (devices_.empty() && use_ == Use::kSimulate) devices.push_back(card.card);
+  }
   if (devices.empty()) devices = {"host:0"};
   BERTH_ASSIGN_OR_RETURN(const std::vector<uint64_t> arenas,
                          PerCard("--arena", arenas_, devices.size()));
@@ -229,25 +240,31 @@ Status RunFlags::Cards(RuntimeOptions* options) const {
   return Status();
 }
 
-Status RunFlags::ReadProfile(RunOptions* options) const {
+Status RunFlags::ReadProfile() {
   if (profile_.empty()) return Status();
-  BERTH_ASSIGN_OR_RETURN(const MachineProfile profile, ReadMachineProfile(profile_));
-  if (profile.storage.bytes_in_flight > 0) {
-    options->runtime.read_bytes_in_flight = profile.storage.bytes_in_flight;
+  BERTH_ASSIGN_OR_RETURN(machine_, FindMachineProfile(profile_));
+  return Status();
+}
+
+void RunFlags::TakeProfile(RunOptions* options) const {
+  if (machine_.storage.bytes_in_flight > 0) {
+    options->runtime.read_bytes_in_flight = machine_.storage.bytes_in_flight;
   }
+  if (use_ == Use::kSimulate) return;  // links cost what the profile says without being imposed
   for (CardConfig& card : options->runtime.cards) {
-    for (const LinkProfile& link : profile.links) {
+    for (const LinkProfile& link : machine_.links) {
       if (link.card == card.device && card.link_bytes_per_s == 0) {
         card.link_bytes_per_s = link.bytes_per_s;
       }
     }
   }
-  return Status();
 }
 
 Result<RunOptions> RunFlags::Options(CLI::App* app) {
   BERTH_RETURN_IF_ERROR(ReadConfig(app));
-  if (model_.empty()) return InvalidArgumentError("MODEL is missing; see --help");
+  if (model_.empty() && use_ == Use::kRun) {
+    return InvalidArgumentError("MODEL is missing; see --help");
+  }
   if (trace_.empty()) return InvalidArgumentError("--trace is missing; see --help");
   BERTH_RETURN_IF_ERROR(OneOf("--host-tier-mode", host_tier_mode_, {"inclusive", "exclusive"}));
   BERTH_RETURN_IF_ERROR(KnownPolicy("--host-policy", runtime_.host_policy));
@@ -272,10 +289,11 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
     return InvalidArgumentError(
         "--prefetch auto: the simulator needs to know the machine: give --profile, or a size");
   }
+  BERTH_RETURN_IF_ERROR(ReadProfile());
   BERTH_RETURN_IF_ERROR(Cards(&options.runtime));
   BERTH_RETURN_IF_ERROR(Bytes("--host-tier", host_tier_, &options.runtime.host_tier_bytes));
   BERTH_RETURN_IF_ERROR(Bytes("--staging", staging_, &options.runtime.staging_bytes));
-  BERTH_RETURN_IF_ERROR(ReadProfile(&options));
+  TakeProfile(&options);
   if (!read_in_flight_.empty()) {
     BERTH_RETURN_IF_ERROR(
         Bytes("--read-in-flight", read_in_flight_, &options.runtime.read_bytes_in_flight));

@@ -22,6 +22,10 @@ struct Sums {
   uint64_t hits = 0, hits_late = 0, misses = 0, ring = 0, h2d = 0, d2h = 0;
 };
 
+uint64_t BytesIn(const CardCounters& card) {
+  return card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm;
+}
+
 Sums SumCards(const Counters& c) {
   Sums s;
   for (const CardCounters& card : c.cards) {
@@ -29,14 +33,14 @@ Sums SumCards(const Counters& c) {
     s.hits_late += card.hits_late;
     s.misses += card.misses;
     s.ring += card.ring_units;
-    s.h2d += card.bytes_h2d_demand + card.bytes_h2d_prefetch;
+    s.h2d += BytesIn(card);
     s.d2h += card.bytes_d2h;
   }
   return s;
 }
 
 uint64_t StorageBytes(const Counters& c) {
-  return c.storage.bytes_demand + c.storage.bytes_prefetch;
+  return c.storage.bytes_demand + c.storage.bytes_prefetch + c.storage.bytes_warm;
 }
 
 uint32_t HostSlots(const RuntimeInfo& info) {
@@ -49,7 +53,29 @@ uint32_t HostSlots(const RuntimeInfo& info) {
 // or was read; and time of the caller that it did not account for itself.
 double Unexplained(const RunReport& r) {
   return r.wall_s - r.stats.time.device_s - r.stats.time.link_s - r.stats.time.storage_s -
-         r.inputs_s;
+         r.inputs_s - r.host_s;
+}
+
+// What was loaded before anybody asked for it.
+void AddAhead(const RunReport& r, Facts* facts) {
+  const Counters& c = r.stats.counters;
+  uint64_t admitted = 0, used = 0, wasted = 0, wasted_bytes = 0, warm = 0;
+  for (const CardCounters& card : c.cards) {
+    admitted += card.prefetch_admitted;
+    used += card.prefetch_used;
+    wasted += card.prefetch_wasted;
+    wasted_bytes += card.bytes_prefetch_wasted;
+    warm += card.warm_loads;
+  }
+  if (warm > 0) {
+    facts->Add("warm start", FormatCount(warm) + " units, " + FormatBytes(c.storage.bytes_warm) +
+                                 " read before the first step");
+  }
+  if (admitted > 0) {
+    facts->Add("prefetch", FormatCount(admitted) + " units, " + FormatCount(used) + " used, " +
+                               FormatCount(wasted) + " left unused (" + FormatBytes(wasted_bytes) +
+                               ")");
+  }
 }
 
 void AddFacts(const RunReport& r, Facts* facts) {
@@ -57,6 +83,7 @@ void AddFacts(const RunReport& r, Facts* facts) {
   facts->Add("replayed", FormatCount(r.tokens) + " tokens in " + FormatCount(c.passes) +
                              " passes, " + FormatCount(c.steps) + " steps, " +
                              FormatCount(c.distinct_units) + " units used");
+  AddAhead(r, facts);
   facts->Add("machine", r.info.machine);
   facts->Add("reads", r.info.io_rung +
                           (r.info.io_reason.empty() ? "" : " (" + r.info.io_reason + ")") +
@@ -68,8 +95,12 @@ void AddFacts(const RunReport& r, Facts* facts) {
                  FormatBytes(m.staging_bytes) + ", workspace " + FormatBytes(m.workspace_bytes) +
                  ", books " + FormatBytes(m.books_bytes) + ", catalog " +
                  FormatBytes(m.catalog_bytes));
-  facts->Add("resident", FormatBytes(r.rss_bytes) + " at the peak, planned " +
-                             FormatBytes(r.rss_bound_bytes) + " at most");
+  if (r.simulated) {
+    facts->Add("clock", "virtual: seconds are those of the profile's machine");
+  } else {
+    facts->Add("resident", FormatBytes(r.rss_bytes) + " at the peak, planned " +
+                               FormatBytes(r.rss_bound_bytes) + " at most");
+  }
   for (const std::string& note : r.info.notes) facts->Add("note", note);
 }
 
@@ -92,8 +123,7 @@ std::string TierTable(const RunReport& r) {
                   FormatCount(card.requests), FormatCount(card.hits), FormatCount(card.hits_late),
                   FormatCount(card.misses), Percent(Rate(card.hits, card.requests)),
                   FormatCount(card.evicted), FormatCount(card.ring_units),
-                  FormatBytes(card.bytes_h2d_demand + card.bytes_h2d_prefetch),
-                  FormatBytes(card.bytes_d2h)});
+                  FormatBytes(BytesIn(card)), FormatBytes(card.bytes_d2h)});
   }
   const HostCounters& h = c.host;
   table.AddRow({"host tier", FormatCount(HostSlots(r.info)), FormatCount(h.requests),
@@ -101,8 +131,8 @@ std::string TierTable(const RunReport& r) {
                 Percent(Rate(h.hits, h.requests)), FormatCount(h.evicted), "",
                 FormatBytes(StorageBytes(c)), FormatBytes(SumCards(c).h2d)});
   const StorageCounters& s = c.storage;
-  table.AddRow({"storage", "", FormatCount(s.units_demand + s.units_prefetch), "", "", "", "", "",
-                "", "", FormatBytes(StorageBytes(c) + s.bytes_alignment)});
+  table.AddRow({"storage", "", FormatCount(s.units_demand + s.units_prefetch + s.units_warm), "",
+                "", "", "", "", "", "", FormatBytes(StorageBytes(c) + s.bytes_alignment)});
   return table.ToString();
 }
 
@@ -120,7 +150,8 @@ std::string TimeTable(const RunReport& r) {
   add("device computes", r.stats.time.device_s, "");
   add("link alone", r.stats.time.link_s, rate(sums.h2d + sums.d2h));
   add("storage alone", r.stats.time.storage_s, rate(StorageBytes(r.stats.counters)));
-  add("inputs and hash", r.inputs_s, "");
+  if (r.simulated) add("host sends out", r.host_s, "");
+  add(r.simulated ? "rest of the model" : "inputs and hash", r.inputs_s, "");
   add("unexplained", Unexplained(r), "");
   add("wall", r.wall_s, absl::StrFormat("%.2f tokens/s", static_cast<double>(r.tokens) / r.wall_s));
   return table.ToString();
@@ -144,7 +175,14 @@ json RequestJson(const RunOptions& o) {
           {"seed", o.runtime.seed},
           {"streams", o.passes.streams},
           {"window", o.passes.window},
-          {"passes", o.passes.max_passes}};
+          {"passes", o.passes.max_passes},
+          {"prompt_rows", o.passes.prompt_rows},
+          {"prompt_chunk", o.passes.prompt_chunk},
+          {"requests", o.passes.requests},
+          {"prefetch_bytes", o.prefetch.step_bytes},
+          {"prefetch_ahead", o.prefetch.ahead},
+          {"warm", o.warm},
+          {"save_learned", o.save_learned}};
 }
 
 json CardJson(const CardInfo& info, const CardCounters& c) {
@@ -165,6 +203,12 @@ json CardJson(const CardInfo& info, const CardCounters& c) {
           {"prefetch_admitted", c.prefetch_admitted},
           {"prefetch_dropped", c.prefetch_dropped},
           {"prefetch_resident", c.prefetch_resident},
+          {"prefetch_used", c.prefetch_used},
+          {"prefetch_wasted", c.prefetch_wasted},
+          {"prefetch_unused", c.prefetch_unused},
+          {"bytes_prefetch_wasted", c.bytes_prefetch_wasted},
+          {"warm_loads", c.warm_loads},
+          {"bytes_h2d_warm", c.bytes_h2d_warm},
           {"bytes_h2d_demand", c.bytes_h2d_demand},
           {"bytes_h2d_prefetch", c.bytes_h2d_prefetch},
           {"bytes_d2h", c.bytes_d2h}};
@@ -226,6 +270,7 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
                {"bytes_storage", StorageBytes(c)},
                {"bytes_storage_demand", c.storage.bytes_demand},
                {"bytes_storage_prefetch", c.storage.bytes_prefetch},
+               {"bytes_storage_warm", c.storage.bytes_warm},
                {"bytes_alignment", c.storage.bytes_alignment},
                {"bytes_retried", r.stats.moved.retried},
                {"bytes_h2d", sums.h2d},
@@ -236,6 +281,7 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
                {"io", r.info.io_rung},
                {"io_reason", r.info.io_reason},
                {"notes", r.info.notes},
+               {"simulated", r.simulated},
                {"open_s", r.open_s},
                {"wall_s", r.wall_s},
                {"tokens_per_s", static_cast<double>(r.tokens) / r.wall_s},
@@ -250,6 +296,7 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
                  {"link_s", r.stats.time.link_s},
                  {"storage_s", r.stats.time.storage_s},
                  {"inputs_s", r.inputs_s},
+                 {"host_s", r.host_s},
                  {"unexplained_s", Unexplained(r)}}}};
   if (r.output_hash) made["output_hash"] = HashText(r);
   if (!r.first_failure.ok()) made["first_failure"] = std::string(r.first_failure.message());

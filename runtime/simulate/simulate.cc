@@ -1,0 +1,179 @@
+#include "runtime/simulate/simulate.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "runtime/engine/engine.h"
+#include "runtime/engine/sizes_of.h"
+#include "runtime/plan/memory_plan.h"
+#include "runtime/run/balance.h"
+#include "runtime/run/replay.h"
+#include "runtime/run/warm_start.h"
+#include "runtime/simulate/virtual_machine.h"
+#include "runtime/simulate/workload.h"
+
+namespace berth {
+namespace {
+
+// Of a machine whose memory nobody stated.
+constexpr uint64_t kNoLimit = uint64_t{1} << 60;
+
+class CoreTarget final : public ReplayTarget {
+ public:
+  CoreTarget(VirtualMachine* machine, const HostCosts& host, RunReport* report)
+      : machine_(machine), host_(host), report_(report) {}
+
+  Status Step(const ReplayStep& step) override {
+    if (step.layer == 0) {
+      report_->tokens += step.rows.size();
+    }
+    // What the model does besides its experts comes between them, a share before every layer.
+    const Nanos rest = host_.pass + step.rows.size() * host_.pass_row;
+    const uint32_t layers = report_->shape.layers;
+    machine_->Rest(rest / layers + (step.layer < rest % layers ? 1 : 0));
+    return machine_->Step(step.layer, static_cast<uint32_t>(step.rows.size()), step.ids, step.pass);
+  }
+  Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) override {
+    return machine_->Hint(layer, experts, pass);
+  }
+  Status EndStep(const ReplayStep&) override { return machine_->EndStep(); }
+
+ private:
+  VirtualMachine* const machine_;
+  const HostCosts& host_;
+  RunReport* const report_;
+};
+
+Result<MemoryPlan> PlanOn(const MachineProfile& profile, const RuntimeOptions& runtime,
+                          const ModelSizes& sizes) {
+  PlanInputs inputs;
+  inputs.options = &runtime;
+  inputs.model = &sizes;
+  inputs.available_bytes = profile.host.memory_bytes > 0 ? profile.host.memory_bytes : kNoLimit;
+  for (const CardConfig& card : runtime.cards) {
+    const uint64_t memory = CardMemory(profile, card);
+    if (memory == 0 && card.arena_bytes == 0) {
+      return InvalidArgumentError("card " + card.device +
+                                  ": neither --arena nor the profile says how much memory it has: "
+                                  "give --arena, --memory or a --profile with 'memory_bytes'");
+    }
+    inputs.card_free_bytes.push_back(memory);
+  }
+  return PlanMemory(inputs);
+}
+
+void FillInfo(const RuntimeOptions& runtime, const MemoryPlan& plan, const MachineCosts& costs,
+              RuntimeInfo* info) {
+  *info = PlannedInfo(runtime, plan);
+  info->memory.host_tier_bytes = plan.host_tier_bytes;
+  info->memory.staging_bytes = plan.staging_bytes;
+  info->memory.workspace_bytes = plan.workspace_bytes;
+  info->memory.books_bytes = plan.books_bytes;
+  for (const std::string& note : costs.notes) info->notes.push_back(note);
+  info->io_rung = "simulated";
+}
+
+Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const MachineCosts& costs,
+                    const SimulatedModel& model, bool preload, TraceFile* trace, PassSource* source,
+                    RunReport* report) {
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<VirtualMachine> machine,
+                         VirtualMachine::Create(costs, std::move(plan.core)));
+  report->info.memory.books_bytes += machine->core().resident_bytes();
+  report->info.chunk = machine->core().chunk();
+  for (const std::string& note : machine->core().notes()) report->info.notes.push_back(note);
+
+  ReplayOptions replay;
+  replay.prefetch = options.run.prefetch;
+  replay.layer_unit_bytes = model.shape.unit_bytes;
+  replay.progress = options.run.progress;
+  if (preload) BERTH_RETURN_IF_ERROR(machine->Preload());
+  report->open_s = static_cast<double>(machine->clock().elapsed()) * 1e-9;
+  machine->RestartClock();
+  CoreTarget target(machine.get(), costs.host, report);
+  BERTH_RETURN_IF_ERROR(Replay(trace, source, replay, &target));
+  report->wall_s = static_cast<double>(machine->clock().elapsed()) * 1e-9;
+  report->stats.time = machine->clock().Split();
+  report->host_s = static_cast<double>(machine->clock().spent(VirtualClock::kHost)) * 1e-9;
+  BERTH_RETURN_IF_ERROR(machine->Drain());
+  report->stats.counters = machine->core().counters();
+  if (!options.run.save_learned.empty()) machine->core().Learned(&report->learned);
+  report->stats.moved = machine->moved();
+  return CheckReportBalance(report->stats, /*all_done=*/true);
+}
+
+}  // namespace
+
+Result<SimulatedModel> SimulatedModelOf(const SimulateOptions& options, const TraceInfo& trace) {
+  SimulatedModel model;
+  if (!options.run.runtime.model.empty()) {
+    BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Catalog> catalog,
+                           Engine::ReadModel(options.run.runtime));
+    model.shape = Engine::ShapeOf(*catalog);
+    model.sizes = SizesOf(*catalog);
+    BERTH_RETURN_IF_ERROR(CheckTraceMatches(trace, model.shape, options.run.trace));
+    return model;
+  }
+  const StatedModel& stated = options.stated;
+  ModelShape& shape = model.shape;
+  shape.layers = stated.layers > 0 ? stated.layers : trace.layers;
+  shape.experts = stated.experts > 0 ? stated.experts : trace.experts;
+  shape.top_k = stated.top_k > 0 ? stated.top_k : trace.top_k;
+  shape.unit_bytes = stated.unit_bytes.empty() ? trace.layer_unit_bytes : stated.unit_bytes;
+  if (shape.unit_bytes.empty()) {
+    return InvalidArgumentError(
+        "how large a unit is says neither a model nor the trace: give "
+        "MODEL or --unit-bytes");
+  }
+  BERTH_ASSIGN_OR_RETURN(model.sizes,
+                         StatedSizes(shape.layers, shape.experts, shape.top_k, shape.unit_bytes));
+  shape.unit_bytes.assign(model.sizes.geometry.layer_payload_bytes.begin(),
+                          model.sizes.geometry.layer_payload_bytes.end());
+  for (uint32_t l = 0; l < shape.layers; ++l) {
+    shape.blocks.push_back(l < trace.layer_ids.size() ? trace.layer_ids[l] : l);
+  }
+  BERTH_RETURN_IF_ERROR(CheckTraceMatches(trace, shape, options.run.trace));
+  return model;
+}
+
+Result<RunReport> Simulate(const SimulateOptions& options, TraceFile* trace) {
+  std::unique_ptr<TraceFile> opened;
+  if (trace == nullptr) {
+    BERTH_ASSIGN_OR_RETURN(opened, TraceFile::Open(options.run.trace));
+    trace = opened.get();
+  }
+  BERTH_ASSIGN_OR_RETURN(PassSource source, PassSource::Create(trace->info(), options.run.passes));
+  RuntimeOptions runtime = options.run.runtime;
+  runtime.max_rows = std::max<uint32_t>(1, source.max_rows());
+  runtime.max_sessions = 1;
+  runtime.max_in_flight = 1;
+  const bool naive = runtime.chunk == 0;
+  if (naive) runtime.chunk = 1;
+  BERTH_RETURN_IF_ERROR(CheckRuntimeOptions(runtime));
+  BERTH_ASSIGN_OR_RETURN(const SimulatedModel model, SimulatedModelOf(options, trace->info()));
+  if (!options.run.warm.empty()) {
+    BERTH_RETURN_IF_ERROR(
+        ReadWarmStart(options.run.warm, model.shape.layers, model.shape.experts, &runtime));
+  }
+  BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, PlanOn(options.profile, runtime, model.sizes));
+  const MachineCosts costs = MakeCosts(options.profile, runtime.cards);
+  RunReport report;
+  report.shape = model.shape;
+  report.simulated = true;
+  FillInfo(runtime, plan, costs, &report.info);
+  BERTH_RETURN_IF_ERROR(naive ? SimulateNaive(options, plan, costs, model, trace, &source, &report)
+                              : SimulateCore(options, std::move(plan), costs, model,
+                                             runtime.preload, trace, &source, &report));
+  report.info.machine = options.profile.name.empty() ? "assumed" : options.profile.name;
+  // What the model does besides its experts, on its cards.
+  report.inputs_s = report.stats.time.idle_s;
+  TimeSplit time = report.stats.time;
+  time.device_s += time.idle_s;
+  time.idle_s = 0;
+  report.bound_by = BoundBy(time);
+  report.trace_window_bytes = trace->window_bytes();
+  report.input_bytes = ReplayBytes(trace->info(), runtime.max_rows, options.run.prefetch);
+  return report;
+}
+
+}  // namespace berth
