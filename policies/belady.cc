@@ -1,7 +1,6 @@
 #include "policies/belady.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "runtime/base/check.h"
 
@@ -21,40 +20,51 @@ Result<std::unique_ptr<Policy>> BeladyPolicy::Make(Params& params, const PolicyO
 BeladyPolicy::BeladyPolicy(const PolicyOptions& options, bool bypass)
     : range_(options),
       next_use_(options.next_use),
+      queue_(options.units),
+      states_(options.units, State::kAbsent),
       slots_(options.slots),
-      bypass_(bypass),
-      units_(options.units) {
-  heap_.reserve(size_t{2} * options.units + 64);
-  aside_.reserve(heap_.capacity());
+      bypass_(bypass) {
+  waiting_.reserve(size_t{2} * options.units);
   missing_.reserve(options.units);
-}
-
-BeladyPolicy::Key BeladyPolicy::KeyOf(uint32_t unit) const {
-  const uint64_t next = next_use_[unit];
-  BERTH_CHECK_MSG(next <= kMostSteps || next == kNeverUsed, "a next use beyond all steps");
-  return (next == kNeverUsed ? kMostSteps + 2 : next + 1) << kUnitBits | unit;
+  leaving_.reserve(options.units);
 }
 
 void BeladyPolicy::BeginStep(uint64_t /*pass*/) {
-  ++step_;
-  for (const Key key : aside_) {
-    if (units_[UnitOf(key)].key == key) Push(key);
+  for (const uint32_t unit : waiting_) {
+    if (states_[unit] != State::kWaiting) continue;
+    states_[unit] = State::kQueued;
+    queue_.Add(unit, queue_.next_use(unit));
   }
-  aside_.clear();
+  waiting_.clear();
+  for (const uint32_t unit : missing_) {
+    if (states_[unit] < State::kQueued) states_[unit] = State::kAbsent;
+  }
   missing_.clear();
   planned_ = false;
 }
 
 void BeladyPolicy::Touched(UnitIndex unit, bool resident) {
   const uint32_t local = range_.Local(unit);
-  units_[local].touched = step_;
-  if (!resident) return missing_.push_back(local);
-  BERTH_CHECK_MSG(units_[local].key != kNotResident,
+  if (!resident) {
+    states_[local] = State::kMissing;
+    missing_.push_back(local);
+    return;
+  }
+  BERTH_CHECK_MSG(states_[local] >= State::kQueued,
                   "a unit that is not resident was touched as such");
-  const Key key = KeyOf(local);
-  if (units_[local].key == key) return;
-  units_[local].key = key;
-  Push(key);
+  if (states_[local] == State::kWaiting) return;
+  // The use that it was waiting for is this one.
+  const uint64_t now = queue_.next_use(local);
+  if (now != kNeverUsed && now != next_use_[local]) queue_.Advance(now);
+  queue_.Remove(local);
+  Wait(local, next_use_[local]);
+}
+
+// The next use is noted now: when the unit goes into the queue, the caller may be further on.
+void BeladyPolicy::Wait(uint32_t unit, uint64_t next_use) {
+  states_[unit] = State::kWaiting;
+  queue_.set_next_use(unit, next_use);
+  waiting_.push_back(unit);
 }
 
 bool BeladyPolicy::Admit(UnitIndex unit) {
@@ -62,103 +72,70 @@ bool BeladyPolicy::Admit(UnitIndex unit) {
   const uint32_t local = range_.Local(unit);
   if (missing_.size() > 1) {
     if (!planned_) PlanStep();
-    if (units_[local].touched == step_) return units_[local].admitted == step_;
+    if (states_[local] != State::kAbsent) return states_[local] == State::kAdmitted;
   }
-  return members_ < slots_ || (FindTop() && KeyOf(local) < heap_[0]);
+  if (members_ < slots_) return true;
+  const uint32_t last = queue_.Last();
+  return last != NextUseQueue::kNone && next_use_[local] < queue_.next_use(last);
 }
 
 // Of the missing units those with the nearest uses come in, each for the unit with the farthest
 // one, as long as that is farther.
 void BeladyPolicy::PlanStep() {
   planned_ = true;
-  std::sort(missing_.begin(), missing_.end(),
-            [this](uint32_t a, uint32_t b) { return KeyOf(a) < KeyOf(b); });
+  std::sort(missing_.begin(), missing_.end(), [this](uint32_t a, uint32_t b) {
+    return next_use_[a] != next_use_[b] ? next_use_[a] < next_use_[b] : a < b;
+  });
   uint32_t free = slots_ > members_ ? slots_ - members_ : 0;
-  const size_t kept = aside_.size();
   for (const uint32_t unit : missing_) {
     if (free > 0) {
       --free;
     } else {
-      if (!FindTop() || KeyOf(unit) >= heap_[0]) break;
-      aside_.push_back(heap_[0]);
-      PopTop();
+      const uint32_t last = queue_.Last();
+      if (last == NextUseQueue::kNone || next_use_[unit] >= queue_.next_use(last)) break;
+      queue_.Remove(last);
+      leaving_.push_back(last);
     }
-    units_[unit].admitted = step_;
+    states_[unit] = State::kAdmitted;
   }
-  // Units that were touched went aside as well, and may stay there.
-  for (size_t at = kept; at < aside_.size();) {
-    const Key key = aside_[at];
-    if (units_[UnitOf(key)].touched == step_) {
-      ++at;
-      continue;
-    }
-    aside_[at] = aside_.back();
-    aside_.pop_back();
-    Push(key);
-  }
+  for (const uint32_t unit : leaving_) queue_.Add(unit, queue_.next_use(unit));
+  leaving_.clear();
 }
 
 void BeladyPolicy::Inserted(UnitIndex unit) {
   const uint32_t local = range_.Local(unit);
-  BERTH_CHECK_MSG(units_[local].key == kNotResident, "a unit that is resident was inserted");
-  units_[local].key = KeyOf(local);
+  BERTH_CHECK_MSG(states_[local] < State::kQueued, "a unit that is resident was inserted");
   ++members_;
-  Push(units_[local].key);
+  if (states_[local] != State::kAbsent) return Wait(local, next_use_[local]);
+  // A prefetch brings units in that were not touched.
+  states_[local] = State::kQueued;
+  queue_.Add(local, next_use_[local]);
 }
 
 void BeladyPolicy::Erased(UnitIndex unit) {
   const uint32_t local = range_.Local(unit);
-  BERTH_CHECK_MSG(units_[local].key != kNotResident, "a unit that is not resident was erased");
-  units_[local].key = kNotResident;
+  BERTH_CHECK_MSG(states_[local] >= State::kQueued, "a unit that is not resident was erased");
+  if (states_[local] == State::kQueued) queue_.Remove(local);
+  states_[local] = State::kAbsent;
   --members_;
 }
 
 UnitIndex BeladyPolicy::NextVictim(const Evictable& evictable) {
-  while (FindTop()) {
-    const UnitIndex unit = range_.Global(UnitOf(heap_[0]));
-    if (evictable(unit)) return unit;
-    aside_.push_back(heap_[0]);
-    PopTop();
+  for (uint32_t last = queue_.Last(); last != NextUseQueue::kNone; last = queue_.Last()) {
+    if (evictable(range_.Global(last))) return range_.Global(last);
+    queue_.Remove(last);
+    Wait(last, queue_.next_use(last));
   }
   return kNoUnit;
 }
 
-bool BeladyPolicy::FindTop() {
-  while (!heap_.empty()) {
-    const Key key = heap_[0];
-    const Unit& unit = units_[UnitOf(key)];
-    if (unit.key == key) {
-      if (unit.touched != step_) return true;
-      aside_.push_back(key);
-    }
-    PopTop();
-  }
-  return false;
+void BeladyPolicy::Learned(std::span<double> heat) const {
+  BERTH_CHECK(heat.size() == range_.units());
+  std::fill(heat.begin(), heat.end(), 0.0);
 }
 
-void BeladyPolicy::Push(Key key) {
-  if (heap_.size() >= size_t{2} * members_ + 64) SweepOut();
-  heap_.push_back(key);
-  std::push_heap(heap_.begin(), heap_.end());
-}
-
-void BeladyPolicy::PopTop() {
-  std::pop_heap(heap_.begin(), heap_.end());
-  heap_.pop_back();
-}
-
-// Keeps one entry of each unit that is resident. Marks those that it has with the key that says
-// that they are not, so that a second entry of a unit goes.
-void BeladyPolicy::SweepOut() {
-  const auto old = std::partition(heap_.begin(), heap_.end(), [this](Key key) {
-    Unit& unit = units_[UnitOf(key)];
-    if (unit.key != key) return false;
-    unit.key = kNotResident;
-    return true;
-  });
-  heap_.erase(old, heap_.end());
-  for (const Key key : heap_) units_[UnitOf(key)].key = key;
-  std::make_heap(heap_.begin(), heap_.end());
+void BeladyPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<BeladyPolicy&>(policy), run, slots);
 }
 
 }  // namespace berth::policies

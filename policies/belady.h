@@ -6,10 +6,7 @@
 // misses in a pool that can hold each of its steps. admit=always: everything comes in, as in
 // simulators of caches that cannot do without.
 //
-// The heap is lazy: a use pushes the unit with its new key and leaves the old entry where it is.
-// Keys of old entries lie in the past, below those of all units that are resident, so they gather
-// at the bottom and are swept out when they are half of the heap. O(log n) a call, amortized; a use
-// seldom climbs far.
+// O(1) a call (next_use_queue.h), a step's plan O(m log m) in its misses.
 #ifndef BERTH_POLICIES_BELADY_H_
 #define BERTH_POLICIES_BELADY_H_
 
@@ -19,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
+#include "policies/next_use_queue.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/unit_range.h"
@@ -27,11 +26,9 @@ namespace berth::policies {
 
 class BeladyPolicy final : public Policy {
  public:
-  // Next uses are kNeverUsed or at most this.
-  static constexpr uint64_t kMostSteps = (uint64_t{1} << 40) - 3;
-
   // Keys: admit (bypass or always). Without next uses: InvalidArgument.
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   BeladyPolicy(const PolicyOptions& options, bool bypass);
 
@@ -42,37 +39,31 @@ class BeladyPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Nothing: it knows the future, and learns nothing from the past.
+  void Learned(std::span<double> heat) const override;
 
  private:
-  // The next use above, the unit below; larger keys leave first. Never 0.
-  using Key = uint64_t;
-  static constexpr uint32_t kUnitBits = 24;
-  static constexpr Key kNotResident = 0;
-  struct Unit {
-    Key key = kNotResident;
-    uint64_t touched = 0;   // the last step that did
-    uint64_t admitted = 0;  // the last step whose plan lets it in
+  enum class State : uint8_t {
+    kAbsent,
+    kMissing,   // touched by this step
+    kAdmitted,  // the same, and this step's plan lets it in
+    kQueued,
+    kWaiting,  // resident; may not leave before the next step, which puts it into the queue
   };
 
-  Key KeyOf(uint32_t unit) const;
-  static uint32_t UnitOf(Key key) { return key & ((uint32_t{1} << kUnitBits) - 1); }
-  void Push(Key key);
-  void PopTop();
-  void SweepOut();
-  // Brings a resident unit to the top that the step has not touched; false if there is none.
-  bool FindTop();
+  void Wait(uint32_t unit, uint64_t next_use);
   void PlanStep();
 
   UnitRange range_;
   std::span<const uint64_t> next_use_;
+  NextUseQueue queue_;
+  std::vector<State> states_;      // by unit
+  std::vector<uint32_t> waiting_;  // some may have left
+  std::vector<uint32_t> missing_;  // likewise, in the order of their touches
+  std::vector<uint32_t> leaving_;  // room for the plan
   uint32_t slots_;
-  bool bypass_;
   uint32_t members_ = 0;
-  std::vector<Unit> units_;
-  std::vector<Key> heap_;
-  std::vector<Key> aside_;  // entries that may not leave in this step
-  uint64_t step_ = 0;
-  std::vector<uint32_t> missing_;  // of this step, in the order of their touches
+  bool bypass_;
   bool planned_ = false;
 };
 

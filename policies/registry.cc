@@ -1,10 +1,12 @@
 // The policies by name. A new one is a file of its own, its include and its row in kTable.
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/arc.h"
 #include "policies/belady.h"
 #include "policies/clock.h"
@@ -21,6 +23,7 @@
 #include "policies/slru.h"
 #include "policies/static.h"
 #include "policies/two_queue.h"
+#include "runtime/base/check.h"
 #include "runtime/base/format.h"
 
 namespace berth::policies {
@@ -29,34 +32,45 @@ namespace {
 struct Row {
   PolicyInfo info;
   Result<std::unique_ptr<Policy>> (*make)(Params& params, const PolicyOptions& options);
+  AccessPlay play = &PlayAccesses<Policy>;
 };
 
 constexpr Row kTable[] = {
-    {{"lru", "least recently used first; no parameters"}, &LruPolicy::Make},
+    {{"lru", "least recently used first; no parameters"}, &LruPolicy::Make, &LruPolicy::Play},
     {{"lfu",
       "lowest decayed count first, counts survive eviction; decay=0.98 (per pass, 0.01 to 1)"},
-     &LfuPolicy::Make},
+     &LfuPolicy::Make,
+     &LfuPolicy::Play},
     {{"heat",
       "the hottest are pinned, the others leave in LRU order; pins=50% (of the slots, or a number "
       "of units), decay=0.98 (per pass, 0.01 to 1), every=16 (passes between choices)"},
      &HeatPolicy::Make},
     {{"arc", "lists of units used once and used again, sized by the misses; no parameters"},
-     &ArcPolicy::Make},
-    {{"slru", "LRU in segments through which uses rise; segments=4 (1 to 16)"}, &SlruPolicy::Make},
+     &ArcPolicy::Make,
+     &ArcPolicy::Play},
+    {{"slru", "LRU in segments through which uses rise; segments=4 (1 to 16)"},
+     &SlruPolicy::Make,
+     &SlruPolicy::Play},
     {{"s3-fifo",
       "small queue, main queue, ghost list; small=10%, ghost=90% (of the slots, or a number of "
       "units), threshold=2 (uses that lead to the main queue, 1 to 3)"},
-     &S3FifoPolicy::Make},
+     &S3FifoPolicy::Make,
+     &S3FifoPolicy::Play},
     {{"2q",
       "a queue, then LRU for those that come back; in=25%, out=50% (of the slots, or a number of "
       "units; out is remembered only)"},
-     &TwoQueuePolicy::Make},
-    {{"sieve", "FIFO with a hand that spares what was used; no parameters"}, &SievePolicy::Make},
+     &TwoQueuePolicy::Make,
+     &TwoQueuePolicy::Play},
+    {{"sieve", "FIFO with a hand that spares what was used; no parameters"},
+     &SievePolicy::Make,
+     &SievePolicy::Play},
     {{"clock", "FIFO with second chances; bits=1 (of the counter of uses, 1 to 8)"},
-     &ClockPolicy::Make},
-    {{"fifo", "first in, first out; no parameters"}, &FifoPolicy::Make},
+     &ClockPolicy::Make,
+     &ClockPolicy::Play},
+    {{"fifo", "first in, first out; no parameters"}, &FifoPolicy::Make, &FifoPolicy::Play},
     {{"in-cache-lfu", "fewest uses first, counts are lost on eviction; no parameters"},
-     &InCacheLfuPolicy::Make},
+     &InCacheLfuPolicy::Make,
+     &InCacheLfuPolicy::Play},
     {{"static", "the hottest of a profile stay, others pass through; no parameters",
       /*needs_heat=*/true},
      &StaticPolicy::Make},
@@ -65,7 +79,8 @@ constexpr Row kTable[] = {
       "used again last leaves first, by the future: the bound, in simulation only; admit=bypass "
       "(what is used again later than all others passes through, or always)",
       /*needs_heat=*/false, /*needs_future=*/true},
-     &BeladyPolicy::Make},
+     &BeladyPolicy::Make,
+     &BeladyPolicy::Play},
 };
 
 template <size_t... kRow>
@@ -108,6 +123,14 @@ Status CheckOptions(const PolicyOptions& options) {
 }  // namespace
 
 std::span<const PolicyInfo> Policies() { return kInfos; }
+
+AccessPlay AccessPlayOf(std::string_view spec) {
+  const std::string_view name = spec.substr(0, spec.find(':'));
+  const auto row = std::find_if(std::begin(kTable), std::end(kTable),
+                                [name](const Row& each) { return each.info.name == name; });
+  BERTH_CHECK(row != std::end(kTable));
+  return row->play;
+}
 
 Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyOptions& options) {
   const size_t colon = spec.find(':');

@@ -30,9 +30,10 @@ bool NeedsFuture(std::string_view spec) {
   });
 }
 
-Result<NextUseFile> FindNextUses(TraceFile* trace, const CountWorkload& workload) {
+Result<NextUseFile> FindNextUses(TraceFile* trace, const CountWorkload& workload, bool first_uses) {
   const uint32_t units = trace->info().layers * trace->info().experts;
-  BERTH_ASSIGN_OR_RETURN(NextUseFile file, NextUseFile::Create(workload.temporary_folder, units));
+  BERTH_ASSIGN_OR_RETURN(NextUseFile file,
+                         NextUseFile::Create(workload.temporary_folder, units, first_uses));
   BERTH_ASSIGN_OR_RETURN(StepReader reader, StepReader::Create(trace, workload));
   StepBlock block;
   while (true) {
@@ -54,10 +55,11 @@ Result<std::vector<CountResult>> CountMisses(TraceFile* trace, const CountWorklo
 
   std::vector<uint64_t> next_use(layout.units(), policies::kNeverUsed);
   std::vector<std::unique_ptr<PoolPlayer>> players;
-  bool future = false;
+  bool future = false, first_uses = false;
   for (const CountRequest& request : requests) {
     const bool asks = NeedsFuture(request.policy);
     future |= asks;
+    first_uses |= asks && request.preload;
     BERTH_ASSIGN_OR_RETURN(
         std::unique_ptr<PoolPlayer> player,
         PoolPlayer::Create(layout, request, asks ? std::span(next_use) : std::span<uint64_t>(),
@@ -66,7 +68,7 @@ Result<std::vector<CountResult>> CountMisses(TraceFile* trace, const CountWorklo
   }
   std::optional<NextUseFile> next_uses;
   if (future) {
-    BERTH_ASSIGN_OR_RETURN(NextUseFile file, FindNextUses(trace, workload));
+    BERTH_ASSIGN_OR_RETURN(NextUseFile file, FindNextUses(trace, workload, first_uses));
     next_uses.emplace(std::move(file));
   }
 

@@ -7,8 +7,9 @@
 // the same pools. Access by access every unit of every row is a step of its own, as cache
 // simulators have it.
 //
-// Memory does not grow with the trace; for policies that need the future a temporary file of next
-// uses is written beside the others (8 bytes per unit and step) and removed.
+// Memory does not grow with the trace. For policies that need the future the trace is read once
+// more before, and a file of next uses is kept in the temporary folder (8 bytes per unit and step),
+// which has no name there and so is gone however the process ends.
 #ifndef BERTH_RUNTIME_COUNT_COUNT_H_
 #define BERTH_RUNTIME_COUNT_COUNT_H_
 
@@ -44,7 +45,7 @@ struct CountWorkload {
 struct CountRequest {
   std::string policy = "lru";        // as MakePolicy has it
   std::vector<uint32_t> pool_slots;  // of each pool
-  bool always_admit = false;         // Policy::Admit is not asked
+  bool always_admit = false;         // whatever Policy::Admit answers
   // The pools start filled with the hottest units of `heat`, the hottest as the one used last.
   bool preload = false;
   uint64_t seed = 1;
@@ -66,7 +67,11 @@ struct CountOptions {
 };
 
 // One result per request, in order. InvalidArgument for a policy, a pool or a heat that does not
-// fit.
+// fit, ResourceExhausted where the temporary folder has no room.
+//
+// A pool may be smaller than a step: a missing unit for which nobody may leave passes through.
+// Pools without a slot are allowed. For policies that draw numbers, pool p of those with slots has
+// the seed `seed` + p, as in the scheduler's arenas.
 Result<std::vector<CountResult>> CountMisses(TraceFile* trace, const CountWorkload& workload,
                                              std::span<const CountRequest> requests,
                                              const CountOptions& options = {});

@@ -17,11 +17,11 @@
 namespace berth::count {
 namespace {
 
-// An entry before Finish: the step above, the unit below. 2^40 steps are a year of a million
-// passes an hour.
-constexpr uint32_t kUnitBits = 24;
-// Nothing that comes later is known here: everything is forgotten in between.
-constexpr uint64_t kReset = UINT64_MAX;
+// An entry before Finish: the unit, and whether a step begins with it.
+constexpr uint64_t kStepBegins = uint64_t{1} << 32;
+// Nothing that comes later is known here: everything is forgotten in between. Where first uses are
+// kept, an entry for each unit follows.
+constexpr uint64_t kReset = kStepBegins | UINT32_MAX;
 constexpr size_t kBufferEntries = 1u << 16;
 
 Status Failed(const std::string& folder, const char* what, int error) {
@@ -48,7 +48,8 @@ int OpenUnnamed(const std::string& folder) {
 
 }  // namespace
 
-Result<NextUseFile> NextUseFile::Create(const std::string& folder, uint32_t units) {
+Result<NextUseFile> NextUseFile::Create(const std::string& folder, uint32_t units,
+                                        bool first_uses) {
   BERTH_CHECK(units <= kMostUnits);
   std::string where = folder;
   if (where.empty()) {
@@ -61,18 +62,18 @@ Result<NextUseFile> NextUseFile::Create(const std::string& folder, uint32_t unit
   }
   const int fd = OpenUnnamed(where);
   if (fd < 0) return Failed(where, "cannot create", errno);
-  return NextUseFile(std::move(where), fd, units);
+  return NextUseFile(std::move(where), fd, units, first_uses);
 }
 
-NextUseFile::NextUseFile(std::string folder, int fd, uint32_t units)
-    : folder_(std::move(folder)), fd_(fd), next_(units) {
+NextUseFile::NextUseFile(std::string folder, int fd, uint32_t units, bool first_uses)
+    : folder_(std::move(folder)), fd_(fd), first_uses_(first_uses), next_(units) {
   buffer_.reserve(kBufferEntries);
 }
 
 NextUseFile::NextUseFile(NextUseFile&& other) noexcept
     : folder_(std::move(other.folder_)),
       fd_(std::exchange(other.fd_, -1)),
-      step_(other.step_),
+      first_uses_(other.first_uses_),
       entries_(other.entries_),
       read_(other.read_),
       buffer_(std::move(other.buffer_)),
@@ -84,14 +85,20 @@ NextUseFile::~NextUseFile() {
 
 Status NextUseFile::Append(const StepBlock& block, Granularity granularity) {
   buffer_.clear();
-  if (block.reset) buffer_.push_back(kReset);
+  if (block.reset) {
+    buffer_.push_back(kReset);
+    if (first_uses_) buffer_.resize(1 + next_.size());
+  }
+  const size_t first = buffer_.size();
+  buffer_.resize(first + block.units.size());
+  uint64_t* const entries = buffer_.data() + first;
   uint32_t at = 0;
   for (const Run& run : block.runs) {
+    uint64_t begins = kStepBegins;
     for (; at < run.end; ++at) {
-      buffer_.push_back(step_ << kUnitBits | block.units[at]);
-      if (granularity == Granularity::kAccess) ++step_;
+      entries[at] = begins | block.units[at];
+      if (granularity == Granularity::kStep) begins = 0;
     }
-    if (granularity == Granularity::kStep) ++step_;
   }
   BERTH_RETURN_IF_ERROR(Write(entries_, buffer_));
   entries_ += buffer_.size();
@@ -100,26 +107,56 @@ Status NextUseFile::Append(const StepBlock& block, Granularity granularity) {
 
 Status NextUseFile::Finish() {
   std::fill(next_.begin(), next_.end(), policies::kNeverUsed);
+  size_t most = kBufferEntries;
   for (uint64_t end = entries_; end > 0;) {
-    const uint64_t begin = end - std::min<uint64_t>(end, kBufferEntries);
+    const uint64_t begin = end - std::min<uint64_t>(end, most);
     buffer_.resize(end - begin);
     BERTH_RETURN_IF_ERROR(ReadAt(begin, buffer_));
-    for (auto entry = buffer_.rbegin(); entry != buffer_.rend(); ++entry) {
-      if (*entry == kReset) {
-        std::fill(next_.begin(), next_.end(), policies::kNeverUsed);
-        continue;
-      }
-      const uint64_t unit = *entry & ((uint64_t{1} << kUnitBits) - 1);
-      *entry = std::exchange(next_[unit], *entry >> kUnitBits);
+    // Whole steps only; what stands before the first beginning comes with the next buffer.
+    std::span<uint64_t> left(buffer_);
+    size_t step = left.size();
+    while (step-- > 0) {
+      if ((left[step] & kStepBegins) == 0) continue;
+      FillStep(begin + step, left.subspan(step));
+      left = left.first(step);
     }
-    BERTH_RETURN_IF_ERROR(Write(begin, buffer_));
-    end = begin;
+    if (left.size() == buffer_.size()) {
+      most *= 2;  // a step larger than the buffer
+      continue;
+    }
+    BERTH_RETURN_IF_ERROR(Write(begin + left.size(), std::span(buffer_).subspan(left.size())));
+    end = begin + left.size();
   }
   return Status();
 }
 
+void NextUseFile::FillStep(uint64_t first_use, std::span<uint64_t> step) {
+  if (step[0] == kReset) {
+    std::copy_n(next_.begin(), step.size() - 1, step.begin() + 1);
+    return std::fill(next_.begin(), next_.end(), policies::kNeverUsed);
+  }
+  if (step.size() == 1) {
+    step[0] = std::exchange(next_[static_cast<uint32_t>(step[0])], first_use);
+    return;
+  }
+  order_.clear();
+  for (uint64_t& entry : step) {
+    order_.push_back(static_cast<uint32_t>(entry));
+    entry = next_[order_.back()];
+  }
+  std::sort(order_.begin(), order_.end(), [this](uint32_t a, uint32_t b) {
+    return next_[a] != next_[b] ? next_[a] < next_[b] : a < b;
+  });
+  for (const uint32_t unit : order_) next_[unit] = first_use++;
+}
+
 Status NextUseFile::Read(StepBlock* block) {
-  if (block->reset) ++read_;
+  if (block->reset) {
+    ++read_;
+    block->first_uses.resize(first_uses_ ? next_.size() : 0);
+    BERTH_RETURN_IF_ERROR(ReadAt(read_, block->first_uses));
+    read_ += block->first_uses.size();
+  }
   block->next_uses.resize(block->units.size());
   BERTH_RETURN_IF_ERROR(ReadAt(read_, block->next_uses));
   read_ += block->units.size();

@@ -58,12 +58,17 @@ Status PoolPlayer::MakePolicies() {
     // As the scheduler's arenas number their pools: those that have slots.
     if (options.slots > 0) ++seed;
     BERTH_ASSIGN_OR_RETURN(pools_[at].policy, policies::MakePolicy(request_.policy, options));
-    pools_[at].free = options.slots;
+    policies::AccessSlots& state = pools_[at].state;
+    state.free = options.slots;
+    state.resident = resident_;
+    state.misses = unit_misses_;
+    state.next_uses = next_use_;
   }
+  play_accesses_ = policies::AccessPlayOf(request_.policy);
   return Status();
 }
 
-void PoolPlayer::Restart(uint64_t pass) {
+void PoolPlayer::Restart(const StepBlock& block) {
   if (started_) {
     for (UnitIndex unit = 0; unit < resident_.size(); ++unit) {
       if (resident_[unit]) Leave(&pools_[layout_.pool_of(unit)], unit);
@@ -74,8 +79,10 @@ void PoolPlayer::Restart(uint64_t pass) {
   }
   started_ = true;
   if (!request_.preload) return;
+  if (!next_use_.empty())
+    std::copy(block.first_uses.begin(), block.first_uses.end(), next_use_.begin());
   for (uint32_t pool = 0; pool < pools_.size(); ++pool) {
-    pools_[pool].policy->BeginStep(pass);
+    pools_[pool].policy->BeginStep(block.runs.front().pass);
     Preload(pool);
   }
 }
@@ -98,56 +105,83 @@ void PoolPlayer::Preload(uint32_t pool) {
 
 void PoolPlayer::Play(const StepBlock& block, Granularity granularity) {
   if (block.runs.empty()) return;
-  if (block.reset || !started_) Restart(block.runs.front().pass);
+  if (block.reset) Restart(block);
+  // Who is resident when is known by steps only.
+  const bool steps = granularity == Granularity::kStep || !layer_steps_.empty();
+  steps ? PlaySteps(block, granularity) : PlayAccesses(block);
+  if (block.counted) return;
+  std::fill(unit_misses_.begin(), unit_misses_.end(), 0);
+  for (Slots& slots : pools_) slots.state.inserted = 0;
+}
+
+void PoolPlayer::PlaySteps(const StepBlock& block, Granularity granularity) {
   const std::span<const UnitIndex> units(block.units);
   const std::span<const uint64_t> next_uses(block.next_uses);
-  const auto play = [&](uint32_t layer, uint64_t pass, uint32_t begin, uint32_t end) {
-    if (block.counted && !layer_steps_.empty()) ++layer_steps_[layer];
-    PlayStep(layout_.pool_of_layer[layer], pass, units.subspan(begin, end - begin),
-             next_uses.empty() ? next_uses : next_uses.subspan(begin, end - begin), block.counted);
+  const auto play = [&](const Run& run, uint32_t begin, uint32_t end) {
+    if (block.counted && !layer_steps_.empty()) ++layer_steps_[run.layer];
+    PlayStep(&pools_[layout_.pool_of_layer[run.layer]], run.pass, units.subspan(begin, end - begin),
+             next_uses.empty() ? next_uses : next_uses.subspan(begin, end - begin));
   };
   uint32_t begin = 0;
   for (const Run& run : block.runs) {
     if (granularity == Granularity::kStep) {
-      play(run.layer, run.pass, begin, run.end);
+      play(run, begin, run.end);
     } else {
-      for (uint32_t at = begin; at < run.end; ++at) {
-        play(units[at] / layout_.experts, run.pass, at, at + 1);
-      }
+      for (uint32_t at = begin; at < run.end; ++at) play(run, at, at + 1);
     }
     begin = run.end;
   }
 }
 
-void PoolPlayer::PlayStep(uint32_t pool, uint64_t pass, std::span<const UnitIndex> units,
-                          std::span<const uint64_t> next_uses, bool counted) {
-  Slots& slots = pools_[pool];
+// As many accesses at once as are of one pool and one pass.
+void PoolPlayer::PlayAccesses(const StepBlock& block) {
+  const std::span<const UnitIndex> units(block.units);
+  const std::span<const uint64_t> next_uses(block.next_uses);
+  uint32_t begin = 0;
+  for (size_t at = 0; at < block.runs.size();) {
+    const Run& first = block.runs[at];
+    const uint32_t pool = layout_.pool_of_layer[first.layer];
+    uint32_t end = first.end;
+    for (++at; at < block.runs.size(); end = block.runs[at++].end) {
+      const Run& run = block.runs[at];
+      if (run.pass != first.pass || layout_.pool_of_layer[run.layer] != pool) break;
+    }
+    policies::AccessRun run;
+    run.pass = first.pass;
+    run.units = units.subspan(begin, end - begin);
+    if (!next_uses.empty()) run.next_uses = next_uses.subspan(begin, end - begin);
+    run.always_admit = request_.always_admit;
+    play_accesses_(*pools_[pool].policy, run, &pools_[pool].state);
+    begin = end;
+  }
+}
+
+void PoolPlayer::PlayStep(Slots* slots, uint64_t pass, std::span<const UnitIndex> units,
+                          std::span<const uint64_t> next_uses) {
   ++step_;
-  slots.policy->BeginStep(pass);
+  slots->policy->BeginStep(pass);
   if (!next_use_.empty()) {
     for (size_t at = 0; at < units.size(); ++at) next_use_[units[at]] = next_uses[at];
   }
   bool missing = false;
   for (UnitIndex unit : units) {
     last_step_[unit] = step_;
-    slots.policy->Touched(unit, resident_[unit] != 0);
+    slots->policy->Touched(unit, resident_[unit] != 0);
     missing |= resident_[unit] == 0;
   }
   if (!missing) return;
   for (UnitIndex unit : units) {
     // None of them leaves within the step, so what is resident now was a hit.
     if (resident_[unit]) continue;
-    const bool inserted = Fetch(&slots, unit);
-    if (!counted) continue;
     ++unit_misses_[unit];
-    inserted_ += inserted ? 1 : 0;
+    slots->state.inserted += Fetch(slots, unit) ? 1 : 0;
   }
 }
 
 bool PoolPlayer::Fetch(Slots* slots, UnitIndex unit) {
   // Asked even where the answer does not count: some policies learn from the question.
   if (!slots->policy->Admit(unit) && !request_.always_admit) return false;
-  if (slots->free == 0) {
+  if (slots->state.free == 0) {
     const UnitIndex victim = slots->policy->NextVictim(NotOfStep(*this));
     if (victim == kNoUnit) return false;
     BERTH_CHECK_MSG(resident_[victim], "a policy chose a victim that is not resident");
@@ -158,14 +192,14 @@ bool PoolPlayer::Fetch(Slots* slots, UnitIndex unit) {
 }
 
 void PoolPlayer::Enter(Slots* slots, UnitIndex unit) {
-  --slots->free;
+  --slots->state.free;
   resident_[unit] = 1;
   slots->policy->Inserted(unit);
   if (!layer_steps_.empty()) entered_at_[unit] = layer_steps_[unit / layout_.experts];
 }
 
 void PoolPlayer::Leave(Slots* slots, UnitIndex unit) {
-  ++slots->free;
+  ++slots->state.free;
   resident_[unit] = 0;
   slots->policy->Erased(unit);
   if (layer_steps_.empty()) return;
@@ -180,7 +214,7 @@ CountResult PoolPlayer::Finish() {
     result.layer_misses[unit / layout_.experts] += unit_misses_[unit];
     if (!layer_steps_.empty() && resident_[unit]) Leave(&pools_[layout_.pool_of(unit)], unit);
   }
-  result.inserted = inserted_;
+  for (const Slots& slots : pools_) result.inserted += slots.state.inserted;
   result.unit_resident_steps = std::move(resident_steps_);
   return result;
 }

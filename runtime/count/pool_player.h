@@ -9,6 +9,7 @@
 
 #include "berth/status.h"
 #include "berth/types.h"
+#include "policies/access_play.h"
 #include "policies/policy.h"
 #include "runtime/count/count.h"
 #include "runtime/count/pool_layout.h"
@@ -31,7 +32,7 @@ class PoolPlayer {
  private:
   struct Slots {
     std::unique_ptr<policies::Policy> policy;
-    uint32_t free = 0;
+    policies::AccessSlots state;
   };
   // What may leave: nothing of the step at hand.
   class NotOfStep final : public policies::Evictable {
@@ -48,23 +49,25 @@ class PoolPlayer {
   PoolPlayer(const PoolLayout& layout, const CountRequest& request, std::span<uint64_t> next_use,
              bool residency);
   Status MakePolicies();
-  void Restart(uint64_t pass);
+  void Restart(const StepBlock& block);
   void Preload(uint32_t pool);
-  void PlayStep(uint32_t pool, uint64_t pass, std::span<const UnitIndex> units,
-                std::span<const uint64_t> next_uses, bool counted);
+  void PlaySteps(const StepBlock& block, Granularity granularity);
+  void PlayAccesses(const StepBlock& block);
+  void PlayStep(Slots* slots, uint64_t pass, std::span<const UnitIndex> units,
+                std::span<const uint64_t> next_uses);
   bool Fetch(Slots* slots, UnitIndex unit);
   void Enter(Slots* slots, UnitIndex unit);
   void Leave(Slots* slots, UnitIndex unit);
 
   const PoolLayout& layout_;
   const CountRequest request_;
+  policies::AccessPlay play_accesses_ = nullptr;
   std::span<uint64_t> next_use_;
   std::vector<Slots> pools_;
   std::vector<uint8_t> resident_;    // by unit
   std::vector<uint64_t> last_step_;  // by unit
   uint64_t step_ = 0;
   bool started_ = false;
-  uint64_t inserted_ = 0;
   std::vector<uint64_t> unit_misses_;
   // Residency: counted steps of each layer that have begun, what that was when the unit came in,
   // and the steps of the stays that are over.

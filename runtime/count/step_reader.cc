@@ -30,10 +30,11 @@ StepReader::StepReader(TraceFile* trace, const CountWorkload& workload, PassSour
 Result<bool> StepReader::Next(StepBlock* block) {
   block->units.clear();
   block->next_uses.clear();
+  block->first_uses.clear();
   block->runs.clear();
   if (rows_.empty()) return false;
   const auto resets = [this] { return resets_ && passes_.started() == passes_.running(); };
-  block->reset = resets();
+  block->reset = passes_read_ == 0 || resets();
   block->counted = CountedPass();
   do {
     BERTH_RETURN_IF_ERROR(Gather());
@@ -46,13 +47,18 @@ Result<bool> StepReader::Next(StepBlock* block) {
 }
 
 Status StepReader::Gather() {
+  if (rows_.size() == 1) {
+    BERTH_ASSIGN_OR_RETURN(ids_, trace_->Experts(rows_[0]));
+    return Status();
+  }
   const size_t row_ids = size_t{trace_->info().layers} * trace_->info().top_k;
-  ids_.resize(rows_.size() * row_ids);
-  auto to = ids_.begin();
+  gathered_.resize(rows_.size() * row_ids);
+  auto to = gathered_.begin();
   for (uint64_t row : rows_) {
     BERTH_ASSIGN_OR_RETURN(const std::span<const int32_t> ids, trace_->Experts(row));
     to = std::copy(ids.begin(), ids.end(), to);
   }
+  ids_ = gathered_;
   return Status();
 }
 
@@ -77,17 +83,23 @@ void StepReader::AppendSteps(StepBlock* block) {
 
 void StepReader::AppendAccesses(StepBlock* block) {
   const TraceInfo& info = trace_->info();
-  for (size_t at = 0; at < ids_.size();) {
-    for (uint32_t layer = 0; layer < info.layers; ++layer) {
-      const size_t before = block->units.size();
-      for (uint32_t k = 0; k < info.top_k; ++k, ++at) {
-        if (ids_[at] == kNoExpert) continue;
-        block->units.push_back(layer * info.experts + static_cast<UnitIndex>(ids_[at]));
+  const size_t begin = block->units.size();
+  block->units.resize(begin + ids_.size());
+  UnitIndex* const units = block->units.data();
+  size_t end = begin;
+  for (const int32_t* ids = ids_.data(); ids != ids_.data() + ids_.size();) {
+    for (uint32_t layer = 0; layer < info.layers; ++layer, ids += info.top_k) {
+      const size_t before = end;
+      const UnitIndex first_unit = layer * info.experts;
+      for (uint32_t k = 0; k < info.top_k; ++k) {
+        units[end] = first_unit + static_cast<UnitIndex>(ids[k]);
+        end += ids[k] == kNoExpert ? 0 : 1;
       }
-      if (block->counted) layer_lookups_[layer] += block->units.size() - before;
+      block->runs.push_back({passes_read_, static_cast<uint32_t>(end), layer});
+      if (block->counted) layer_lookups_[layer] += end - before;
     }
   }
-  block->runs.push_back({passes_read_, static_cast<uint32_t>(block->units.size()), 0});
+  block->units.resize(end);
 }
 
 }  // namespace berth::count

@@ -4,6 +4,7 @@
 #define BERTH_RUNTIME_COUNT_STEP_READER_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "berth/status.h"
@@ -14,19 +15,20 @@
 
 namespace berth::count {
 
-// Units of a block up to `end`. Step by step: one step's distinct units in order of first
-// appearance, perhaps none. Access by access: the accesses of one pass, each a step of its own.
+// Units of a block up to `end`, of one layer. Step by step: one step's distinct units in order of
+// first appearance, perhaps none. Access by access: what one row routes to, each a step of its own.
 struct Run {
   uint64_t pass = 0;
   uint32_t end = 0;
-  uint32_t layer = 0;  // step by step only
+  uint32_t layer = 0;
 };
 
 struct StepBlock {
-  bool reset = false;    // before the block begins, everything is forgotten
+  bool reset = false;    // before the block begins, everything is forgotten; true for the first
   bool counted = false;  // no warm-up
   std::vector<UnitIndex> units;
-  std::vector<uint64_t> next_uses;  // of each of `units`, where there are policies that ask
+  std::vector<uint64_t> next_uses;   // of each of `units`, where there are policies that ask
+  std::vector<uint64_t> first_uses;  // after a reset, of each unit of the model; likewise
   std::vector<Run> runs;
 };
 
@@ -58,7 +60,8 @@ class StepReader {
   uint64_t warmup_passes_;
   std::span<const uint64_t> rows_;       // of the pass that comes next
   uint64_t passes_read_ = 0;             // given in blocks
-  std::vector<int32_t> ids_;             // of that pass, [rows][layers][top_k]
+  std::span<const int32_t> ids_;         // of that pass, [rows][layers][top_k]
+  std::vector<int32_t> gathered_;        // the same, where it has several rows
   std::vector<uint64_t> last_step_;      // by unit
   std::vector<uint64_t> layer_lookups_;  // [layers]
   uint64_t step_ = 0;

@@ -35,6 +35,7 @@ class Watched final : public Policy {
     Count([&] { victim = policy_.NextVictim(evictable); });
     return victim;
   }
+  void Learned(std::span<double> heat) const override { policy_.Learned(heat); }
 
   size_t allocated() const { return allocated_; }
 

@@ -61,6 +61,31 @@ class WarmStartTest : public ::testing::Test {
   const TemporaryDirectory directory_;
 };
 
+TEST_F(WarmStartTest, WhatWasLearnedIsWorthMissesAndChangesNoOutput) {
+  for (const std::string policy : {"lru", "lfu", "heat"}) {
+    SCOPED_TRACE(policy);
+    RunOptions options = Half();
+    options.runtime.policy = policy;
+    options.save_learned = directory_ / policy;
+    const std::optional<RunReport> cold = Good(options);
+    ASSERT_TRUE(cold);
+    EXPECT_EQ(WarmLoads(*cold), 0u);
+    const Status saved =
+        SaveLearned(options.save_learned, kLayers, kExperts, cold->learned, "a test");
+    ASSERT_TRUE(saved.ok()) << saved.ToString();
+    options.warm = options.save_learned;
+    const std::optional<RunReport> warm = Good(options);
+    ASSERT_TRUE(warm);
+    EXPECT_EQ(warm->output_hash, cold->output_hash);
+    EXPECT_EQ(WarmLoads(*warm), cold->info.cards[0].arena_slots);
+    EXPECT_LT(Misses(*warm), Misses(*cold));
+    const Counters& c = warm->stats.counters;
+    EXPECT_EQ(c.storage.units_warm, WarmLoads(*warm));
+    EXPECT_EQ(c.storage.bytes_warm, c.cards[0].bytes_h2d_warm);
+    EXPECT_GT(c.storage.bytes_warm, 0u);
+  }
+}
+
 TEST_F(WarmStartTest, HeatIsWorthMissesAndChangesNoOutput) {
   for (const std::string policy : {"lru", "lfu", "heat"}) {
     SCOPED_TRACE(policy);
