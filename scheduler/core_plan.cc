@@ -76,6 +76,7 @@ Result<TicketId> Core::SubmitStep(const StepSpec& step) {
 
   const bool sweep = step.rows > options_.sweep_rows;
   BeginStep(step.layer, step.pass, sweep);
+  for (Card& card : cards_) card.arena->EndAwait(step.layer);
   ++counters_.steps;
   counters_.rows += step.rows;
   Decided(step.layer, step.rows);

@@ -9,7 +9,8 @@
 namespace berth::scheduler {
 namespace {
 
-// What may leave: no unit of the step at hand, nothing pinned, and for a hint no guess.
+// What may leave: no unit of the step at hand, nothing pinned, no guess whose step is still to
+// come, and for a hint no guess at all.
 class NotOfStep final : public policies::Evictable {
  public:
   NotOfStep(const Tier& tier, const std::vector<uint64_t>& stamps, uint64_t stamp, bool guesses)
@@ -18,7 +19,7 @@ class NotOfStep final : public policies::Evictable {
     if (stamps_[unit] == stamp_ && !BERTH_BROKEN(kKeepOwnUnits)) return false;
     const Slot& slot = tier_.slot(tier_.Find(unit));
     if (slot.pins > 0 && !BERTH_BROKEN(kKeepLeased)) return false;
-    return guesses_ || !slot.guess;
+    return guesses_ ? !tier_.Awaited(slot) : !slot.guess;
   }
 
  private:
@@ -33,6 +34,7 @@ class NotOfStep final : public policies::Evictable {
 Result<std::unique_ptr<Tier>> Tier::Create(const Geometry& geometry, const TierOptions& options) {
   std::unique_ptr<Tier> tier(new Tier());
   tier->experts_ = geometry.experts;
+  tier->layer_steps_.assign(geometry.layers, 0);
   tier->layer_payload_bytes_ = geometry.layer_payload_bytes;
   tier->slot_of_unit_.assign(geometry.units(), kNone);
   tier->pool_of_layer_.assign(geometry.layers, kNone);
@@ -113,6 +115,7 @@ Status Tier::AddPool(const Geometry& geometry, const TierOptions& options, uint3
 
 void Tier::BeginStep(uint32_t layer, uint64_t pass, bool sweep) {
   sweep_step_ = sweep;
+  pass_ = pass;
   if (const uint32_t pool = pool_of_layer_[layer]; pool != kNone) {
     pools_[pool].policy->BeginStep(pass);
   }
@@ -140,8 +143,12 @@ uint32_t Tier::TakeGuess(UnitIndex unit, const std::vector<uint64_t>& stamps, ui
                          UnitIndex* victim) {
   const uint32_t index = TakeFor(unit, NotOfStep(*this, stamps, stamp, /*guesses=*/false), victim);
   if (index != kNone) {
-    slots_[index].guess = true;
+    Slot& slot = slots_[index];
+    slot.guess = true;
+    slot.guess_pass = pass_;
+    slot.guess_step = layer_steps_[unit / experts_];
     ++guesses_;
+    ++pools_[slot.pool].guesses;
   }
   return index;
 }
@@ -208,6 +215,7 @@ void Tier::EndGuess(Slot* slot, bool used) {
   if (!slot->guess) return;
   slot->guess = false;
   --guesses_;
+  --pools_[slot->pool].guesses;
   ++(used ? guesses_used_ : guesses_wasted_);
   if (!used) guess_bytes_wasted_ += layer_payload_bytes_[slot->unit / experts_];
 }
@@ -245,7 +253,8 @@ uint32_t Tier::SweepVictim(const Pool& pool, const policies::Evictable& evictabl
 
 Status Tier::CheckInvariants() const {
   const auto off = [](const char* what) { return InternalError(std::string("tier: ") + what); };
-  std::vector<uint32_t> taken(pools_.size()), pinned(pools_.size()), swept(pools_.size());
+  std::vector<uint32_t> taken(pools_.size()), pinned(pools_.size()), swept(pools_.size()),
+      guessed(pools_.size());
   uint32_t decided = 0, guesses = 0;
   for (uint32_t s = 0; s < slots_.size(); ++s) {
     const Slot& slot = slots_[s];
@@ -257,6 +266,7 @@ Status Tier::CheckInvariants() const {
     ++decided;
     ++taken[slot.pool];
     guesses += slot.guess ? 1 : 0;
+    guessed[slot.pool] += slot.guess ? 1 : 0;
     if (slot.sweep) ++swept[slot.pool];
     if (slot.retired) return off("a retired slot has a unit");
     if (slot_of_unit_[slot.unit] != s) return off("slot and unit disagree");
@@ -269,6 +279,7 @@ Status Tier::CheckInvariants() const {
     const Pool& pool = pools_[p];
     if (pool.free.size() + taken[p] != pool.slots) return off("a pool lost a slot");
     if (pinned[p] != pinned_[p]) return off("the pin count is wrong");
+    if (guessed[p] != pool.guesses) return off("a pool's count of guesses is wrong");
     uint32_t line = 0;
     for (uint32_t s = pool.sweep_first; s != kNone; s = slots_[s].sweep_next) {
       if (!slots_[s].sweep || slots_[s].pool != p || ++line > swept[p]) break;

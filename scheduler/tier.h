@@ -12,7 +12,10 @@
 //
 // Guesses. A unit that a hint brought in is a guess until a step routes to it. Guesses are counted,
 // so that the core can bound them, and no guess takes the slot of another: however slow the drive
-// and wrong the hints, what is decided and not yet moved stays bounded.
+// and wrong the hints, what is decided and not yet moved stays bounded. Until the next step of its
+// layer a guess is *awaited* and stays: a unit that nobody used yet is what most policies give up
+// first, so that hints two layers ahead would leave before their step. This holds for a quarter of
+// a pool and for the passes of the hint and after it.
 #ifndef BERTH_SCHEDULER_TIER_H_
 #define BERTH_SCHEDULER_TIER_H_
 
@@ -53,8 +56,10 @@ struct Slot {
   uint32_t pool = 0;
   SlotIndex local = 0;  // within its class's slab
   bool sweep = false;
-  bool guess = false;    // a hint brought the unit, no step has routed to it yet
-  bool retired = false;  // a table may still point here: never written again
+  uint64_t guess_pass = 0;  // a guess: when the hint came
+  uint32_t guess_step = 0;  // ... and how many steps of its layer there had been
+  bool guess = false;       // a hint brought the unit, no step has routed to it yet
+  bool retired = false;     // a table may still point here: never written again
   uint32_t sweep_previous = kNone, sweep_next = kNone;
   OpRef load;    // brings the bytes of `unit`: a read, or a copy
   OpRef reader;  // host: the last copy that takes them to a card
@@ -72,6 +77,9 @@ class Tier {
 
   // A new step of `layer`: victims will be sought for its units, which `protect` keeps.
   void BeginStep(uint32_t layer, uint64_t pass, bool sweep);
+  // After BeginStep, where it is a step and not a hint or a lease: guesses for its layer are not
+  // awaited any more.
+  void EndAwait(uint32_t layer) { ++layer_steps_[layer]; }
   void Touch(UnitIndex unit);
   // Finds a slot for `unit`, which has none: an empty one or a victim's. kNone where the policy
   // does not admit it or nothing may leave. The victim has left by decision (*victim, else
@@ -82,6 +90,11 @@ class Tier {
   uint32_t TakeGuess(UnitIndex unit, const std::vector<uint64_t>& stamps, uint64_t stamp,
                      UnitIndex* victim);
   uint32_t guesses() const { return guesses_; }
+  bool Awaited(const Slot& slot) const {
+    const Pool& pool = pools_[slot.pool];
+    return slot.guess && slot.guess_step == layer_steps_[slot.unit / experts_] &&
+           pass_ <= slot.guess_pass + 1 && 4 * pool.guesses <= pool.slots;
+  }
   // What became of those that are guesses no more.
   uint64_t guesses_used() const { return guesses_used_; }
   uint64_t guesses_wasted() const { return guesses_wasted_; }
@@ -131,6 +144,7 @@ class Tier {
     std::unique_ptr<policies::Policy> policy;
     std::vector<uint32_t> free;  // slots, the next on top
     uint32_t slots = 0;
+    uint32_t guesses = 0;
     UnitIndex first_unit = 0;  // the policy's range
     uint32_t range_units = 0;
     uint32_t sweep_first = kNone, sweep_last = kNone;
@@ -155,6 +169,8 @@ class Tier {
   uint32_t experts_ = 0;
   uint32_t resident_ = 0;
   std::vector<uint32_t> layer_payload_bytes_;
+  std::vector<uint32_t> layer_steps_;  // so far; wraps
+  uint64_t pass_ = 0;
   uint32_t guesses_ = 0;
   uint64_t guesses_used_ = 0;
   uint64_t guesses_wasted_ = 0;

@@ -27,8 +27,11 @@ class CoreTarget final : public ReplayTarget {
   Status Step(const ReplayStep& step) override {
     if (step.layer == 0) {
       report_->tokens += step.rows.size();
-      machine_->Rest(host_.pass + step.rows.size() * host_.pass_row);
     }
+    // What the model does besides its experts comes between them, a share before every layer.
+    const Nanos rest = host_.pass + step.rows.size() * host_.pass_row;
+    const uint32_t layers = report_->shape.layers;
+    machine_->Rest(rest / layers + (step.layer < rest % layers ? 1 : 0));
     return machine_->Step(step.layer, static_cast<uint32_t>(step.rows.size()), step.ids, step.pass);
   }
   Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) override {
@@ -71,9 +74,9 @@ void FillInfo(const RuntimeOptions& runtime, const MemoryPlan& plan, const Machi
   info->io_rung = "simulated";
 }
 
-Status SimulateCore(const SimulateOptions& options, bool preload, MemoryPlan plan,
-                    const MachineCosts& costs, const SimulatedModel& model, TraceFile* trace,
-                    PassSource* source, RunReport* report) {
+Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const MachineCosts& costs,
+                    const SimulatedModel& model, bool preload, TraceFile* trace, PassSource* source,
+                    RunReport* report) {
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<VirtualMachine> machine,
                          VirtualMachine::Create(costs, std::move(plan.core)));
   report->info.memory.books_bytes += machine->core().resident_bytes();
@@ -94,10 +97,8 @@ Status SimulateCore(const SimulateOptions& options, bool preload, MemoryPlan pla
   report->host_s = static_cast<double>(machine->clock().spent(VirtualClock::kHost)) * 1e-9;
   BERTH_RETURN_IF_ERROR(machine->Drain());
   report->stats.counters = machine->core().counters();
+  if (!options.run.save_learned.empty()) machine->core().Learned(&report->learned);
   report->stats.moved = machine->moved();
-  if (!options.run.save_learned.empty()) {
-    machine->core().Learned(&report->learned);
-  }
   return CheckReportBalance(report->stats, /*all_done=*/true);
 }
 
@@ -161,8 +162,8 @@ Result<RunReport> Simulate(const SimulateOptions& options, TraceFile* trace) {
   report.simulated = true;
   FillInfo(runtime, plan, costs, &report.info);
   BERTH_RETURN_IF_ERROR(naive ? SimulateNaive(options, plan, costs, model, trace, &source, &report)
-                              : SimulateCore(options, runtime.preload, std::move(plan), costs,
-                                             model, trace, &source, &report));
+                              : SimulateCore(options, std::move(plan), costs, model,
+                                             runtime.preload, trace, &source, &report));
   report.info.machine = options.profile.name.empty() ? "assumed" : options.profile.name;
   // What the model does besides its experts, on its cards.
   report.inputs_s = report.stats.time.idle_s;

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "runtime/run/runner.h"
-#include "runtime/run/warm_start.h"
-#include "runtime/simulate/prefetch_trials.h"
+#include "runtime/simulate/auto_prefetch.h"
 #include "runtime/tools/commands.h"
+#include "runtime/tools/learned.h"
 #include "runtime/tools/output.h"
 #include "runtime/tools/progress.h"
 #include "runtime/tools/run_flags.h"
@@ -32,10 +32,8 @@ class RunCommand final : public Command {
     BERTH_ASSIGN_OR_RETURN(RunOptions options, flags_.Options(app_));
     BERTH_ASSIGN_OR_RETURN(JsonOutput json,
                            JsonOutput::Open(flags_.json(), options.runtime.model, flags_.inputs()));
-    BERTH_RETURN_IF_ERROR(flags_.CheckLearned(options));
-    if (options.prefetch_auto) {
-      BERTH_RETURN_IF_ERROR(SettlePrefetch(flags_.profile(), StatedModel(), &options));
-    }
+    BERTH_RETURN_IF_ERROR(CheckLearned(options, flags_));
+    BERTH_RETURN_IF_ERROR(ChoosePrefetchFor(&options));
     ProgressBar bar("passes");
     uint64_t shown = 0;
     options.progress = [&](uint64_t done, uint64_t passes) {
@@ -45,11 +43,7 @@ class RunCommand final : public Command {
     };
     BERTH_ASSIGN_OR_RETURN(const RunReport report, RunTrace(options));
     bar.End();
-    if (!options.save_learned.empty()) {
-      BERTH_RETURN_IF_ERROR(SaveLearned(options.save_learned, report.shape.layers,
-                                        report.shape.experts, report.learned,
-                                        "learned by " + options.runtime.policy));
-    }
+    BERTH_RETURN_IF_ERROR(WriteLearned(options, report));
     if (PrintsTables(flags_.json())) BERTH_RETURN_IF_ERROR(Print(ReportTable(report)));
     if (!flags_.json().empty()) {
       BERTH_RETURN_IF_ERROR(json.Write(ReportJson(report, &options)));
@@ -65,6 +59,17 @@ class RunCommand final : public Command {
   }
 
  private:
+  // What the simulator finds best on the profile; a run's own clock has no say.
+  Status ChoosePrefetchFor(RunOptions* options) const {
+    SimulateOptions simulate;
+    simulate.run = *options;
+    simulate.profile = flags_.profile();
+    BERTH_RETURN_IF_ERROR(SettlePrefetch(&simulate));
+    options->prefetch = simulate.run.prefetch;
+    options->prefetch_auto = false;
+    return Status();
+  }
+
   CLI::App* app_ = nullptr;
   RunFlags flags_;
 };

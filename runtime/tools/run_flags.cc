@@ -250,19 +250,6 @@ void RunFlags::TakeProfile(RunOptions* options) const {
   }
 }
 
-// The heat file that the run begins with may be the one that it writes.
-Status RunFlags::CheckLearned(const RunOptions& options) const {
-  if (options.save_learned.empty()) return Status();
-  std::vector<std::string> files = inputs();
-  std::erase(files, options.warm);
-  BERTH_RETURN_IF_ERROR(
-      CheckOutputFile("--save-learned", options.save_learned, options.runtime.model, files));
-  if (options.save_learned == json_) {
-    return InvalidArgumentError("--save-learned and --json name one file: " + options.save_learned);
-  }
-  return Status();
-}
-
 Result<RunOptions> RunFlags::Options(CLI::App* app) {
   BERTH_RETURN_IF_ERROR(ReadConfig(app));
   if (model_.empty() && use_ == Use::kRun) {
@@ -285,7 +272,6 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
                           : slots_ == "shared" ? SlotSharingChoice::kShared
                                                : SlotSharingChoice::kPerLayer;
   options.trace = trace_;
-  BERTH_RETURN_IF_ERROR(ReadProfile());
   BERTH_RETURN_IF_ERROR(replay_.Fill(&options));
   BERTH_RETURN_IF_ERROR(NeedsHeat("--policy", runtime_.policy, replay_.warm()));
   BERTH_RETURN_IF_ERROR(NeedsHeat("--host-policy", runtime_.host_policy, replay_.warm()));
@@ -293,6 +279,7 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
     return InvalidArgumentError(
         "--prefetch auto: the simulator needs to know the machine: give --profile, or a size");
   }
+  BERTH_RETURN_IF_ERROR(ReadProfile());
   BERTH_RETURN_IF_ERROR(Cards(&options.runtime));
   BERTH_RETURN_IF_ERROR(Bytes("--host-tier", host_tier_, &options.runtime.host_tier_bytes));
   BERTH_RETURN_IF_ERROR(Bytes("--staging", staging_, &options.runtime.staging_bytes));

@@ -29,9 +29,6 @@ class RunFlags {
   // together, and gives the options of the run.
   Result<RunOptions> Options(CLI::App* app);
 
-  // Whether what is learned can be written where it is asked for.
-  Status CheckLearned(const RunOptions& options) const;
-
   const std::string& json() const { return json_; }
   // After Options; empty where none was given.
   const MachineProfile& profile() const { return machine_; }

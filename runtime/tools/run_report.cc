@@ -22,6 +22,10 @@ struct Sums {
   uint64_t hits = 0, hits_late = 0, misses = 0, ring = 0, h2d = 0, d2h = 0;
 };
 
+uint64_t BytesIn(const CardCounters& card) {
+  return card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm;
+}
+
 Sums SumCards(const Counters& c) {
   Sums s;
   for (const CardCounters& card : c.cards) {
@@ -29,14 +33,14 @@ Sums SumCards(const Counters& c) {
     s.hits_late += card.hits_late;
     s.misses += card.misses;
     s.ring += card.ring_units;
-    s.h2d += card.bytes_h2d_demand + card.bytes_h2d_prefetch;
+    s.h2d += BytesIn(card);
     s.d2h += card.bytes_d2h;
   }
   return s;
 }
 
 uint64_t StorageBytes(const Counters& c) {
-  return c.storage.bytes_demand + c.storage.bytes_prefetch;
+  return c.storage.bytes_demand + c.storage.bytes_prefetch + c.storage.bytes_warm;
 }
 
 uint32_t HostSlots(const RuntimeInfo& info) {
@@ -52,11 +56,34 @@ double Unexplained(const RunReport& r) {
          r.inputs_s - r.host_s;
 }
 
+// What was loaded before anybody asked for it.
+void AddAhead(const RunReport& r, Facts* facts) {
+  const Counters& c = r.stats.counters;
+  uint64_t admitted = 0, used = 0, wasted = 0, wasted_bytes = 0, warm = 0;
+  for (const CardCounters& card : c.cards) {
+    admitted += card.prefetch_admitted;
+    used += card.prefetch_used;
+    wasted += card.prefetch_wasted;
+    wasted_bytes += card.bytes_prefetch_wasted;
+    warm += card.warm_loads;
+  }
+  if (warm > 0) {
+    facts->Add("warm start", FormatCount(warm) + " units, " + FormatBytes(c.storage.bytes_warm) +
+                                 " read before the first step");
+  }
+  if (admitted > 0) {
+    facts->Add("prefetch", FormatCount(admitted) + " units, " + FormatCount(used) + " used, " +
+                               FormatCount(wasted) + " left unused (" + FormatBytes(wasted_bytes) +
+                               ")");
+  }
+}
+
 void AddFacts(const RunReport& r, Facts* facts) {
   const Counters& c = r.stats.counters;
   facts->Add("replayed", FormatCount(r.tokens) + " tokens in " + FormatCount(c.passes) +
                              " passes, " + FormatCount(c.steps) + " steps, " +
                              FormatCount(c.distinct_units) + " units used");
+  AddAhead(r, facts);
   facts->Add("machine", r.info.machine);
   facts->Add("reads", r.info.io_rung +
                           (r.info.io_reason.empty() ? "" : " (" + r.info.io_reason + ")") +
@@ -96,8 +123,7 @@ std::string TierTable(const RunReport& r) {
                   FormatCount(card.requests), FormatCount(card.hits), FormatCount(card.hits_late),
                   FormatCount(card.misses), Percent(Rate(card.hits, card.requests)),
                   FormatCount(card.evicted), FormatCount(card.ring_units),
-                  FormatBytes(card.bytes_h2d_demand + card.bytes_h2d_prefetch),
-                  FormatBytes(card.bytes_d2h)});
+                  FormatBytes(BytesIn(card)), FormatBytes(card.bytes_d2h)});
   }
   const HostCounters& h = c.host;
   table.AddRow({"host tier", FormatCount(HostSlots(r.info)), FormatCount(h.requests),
@@ -105,8 +131,8 @@ std::string TierTable(const RunReport& r) {
                 Percent(Rate(h.hits, h.requests)), FormatCount(h.evicted), "",
                 FormatBytes(StorageBytes(c)), FormatBytes(SumCards(c).h2d)});
   const StorageCounters& s = c.storage;
-  table.AddRow({"storage", "", FormatCount(s.units_demand + s.units_prefetch), "", "", "", "", "",
-                "", "", FormatBytes(StorageBytes(c) + s.bytes_alignment)});
+  table.AddRow({"storage", "", FormatCount(s.units_demand + s.units_prefetch + s.units_warm), "",
+                "", "", "", "", "", "", FormatBytes(StorageBytes(c) + s.bytes_alignment)});
   return table.ToString();
 }
 
@@ -149,7 +175,14 @@ json RequestJson(const RunOptions& o) {
           {"seed", o.runtime.seed},
           {"streams", o.passes.streams},
           {"window", o.passes.window},
-          {"passes", o.passes.max_passes}};
+          {"passes", o.passes.max_passes},
+          {"prompt_rows", o.passes.prompt_rows},
+          {"prompt_chunk", o.passes.prompt_chunk},
+          {"requests", o.passes.requests},
+          {"prefetch_bytes", o.prefetch.step_bytes},
+          {"prefetch_ahead", o.prefetch.ahead},
+          {"warm", o.warm},
+          {"save_learned", o.save_learned}};
 }
 
 json CardJson(const CardInfo& info, const CardCounters& c) {
@@ -170,6 +203,12 @@ json CardJson(const CardInfo& info, const CardCounters& c) {
           {"prefetch_admitted", c.prefetch_admitted},
           {"prefetch_dropped", c.prefetch_dropped},
           {"prefetch_resident", c.prefetch_resident},
+          {"prefetch_used", c.prefetch_used},
+          {"prefetch_wasted", c.prefetch_wasted},
+          {"prefetch_unused", c.prefetch_unused},
+          {"bytes_prefetch_wasted", c.bytes_prefetch_wasted},
+          {"warm_loads", c.warm_loads},
+          {"bytes_h2d_warm", c.bytes_h2d_warm},
           {"bytes_h2d_demand", c.bytes_h2d_demand},
           {"bytes_h2d_prefetch", c.bytes_h2d_prefetch},
           {"bytes_d2h", c.bytes_d2h}};
@@ -231,6 +270,7 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
                {"bytes_storage", StorageBytes(c)},
                {"bytes_storage_demand", c.storage.bytes_demand},
                {"bytes_storage_prefetch", c.storage.bytes_prefetch},
+               {"bytes_storage_warm", c.storage.bytes_warm},
                {"bytes_alignment", c.storage.bytes_alignment},
                {"bytes_retried", r.stats.moved.retried},
                {"bytes_h2d", sums.h2d},

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_split.h"
 #include "runtime/base/format.h"
-#include "runtime/run/warm_start.h"
-#include "runtime/simulate/prefetch_trials.h"
+#include "runtime/simulate/auto_prefetch.h"
 #include "runtime/simulate/simulate.h"
 #include "runtime/tools/commands.h"
+#include "runtime/tools/learned.h"
 #include "runtime/tools/options.h"
 #include "runtime/tools/output.h"
 #include "runtime/tools/progress.h"
@@ -72,10 +72,8 @@ class SimulateCommand final : public Command {
     BERTH_ASSIGN_OR_RETURN(
         JsonOutput json,
         JsonOutput::Open(flags_.json(), options.run.runtime.model, flags_.inputs()));
-    BERTH_RETURN_IF_ERROR(flags_.CheckLearned(options.run));
-    if (options.run.prefetch_auto) {
-      BERTH_RETURN_IF_ERROR(SettlePrefetch(options.profile, options.stated, &options.run));
-    }
+    BERTH_RETURN_IF_ERROR(CheckLearned(options.run, flags_));
+    BERTH_RETURN_IF_ERROR(SettlePrefetch(&options));
     ProgressBar bar("passes");
     uint64_t shown = 0;
     options.run.progress = [&](uint64_t done, uint64_t passes) {
@@ -85,11 +83,7 @@ class SimulateCommand final : public Command {
     };
     BERTH_ASSIGN_OR_RETURN(const RunReport report, Simulate(options));
     bar.End();
-    if (!options.run.save_learned.empty()) {
-      BERTH_RETURN_IF_ERROR(SaveLearned(options.run.save_learned, report.shape.layers,
-                                        report.shape.experts, report.learned,
-                                        "learned by " + options.run.runtime.policy));
-    }
+    BERTH_RETURN_IF_ERROR(WriteLearned(options.run, report));
     if (PrintsTables(flags_.json())) BERTH_RETURN_IF_ERROR(Print(ReportTable(report)));
     if (flags_.json().empty()) return Status();
     return json.Write(ReportJson(report, &options.run));

@@ -41,6 +41,13 @@ TEST(RunBalance, EveryBrokenSumIsFound) {
       [](Stats* s) { ++s->counters.storage.units_prefetch; },
       [](Stats* s) { ++s->counters.cards[0].bytes_h2d_demand; },
       [](Stats* s) { ++s->counters.cards[0].bytes_d2h; },
+      [](Stats* s) { ++s->counters.cards[0].prefetch_used; },
+      [](Stats* s) { ++s->counters.cards[0].prefetch_wasted; },
+      [](Stats* s) { ++s->counters.cards[0].prefetch_unused; },
+      [](Stats* s) { ++s->counters.cards[0].warm_loads; },
+      [](Stats* s) { ++s->counters.cards[0].bytes_h2d_warm; },
+      [](Stats* s) { ++s->counters.host.warm_misses; },
+      [](Stats* s) { ++s->counters.storage.units_warm; },
   };
   for (size_t i = 0; i < tampers.size(); ++i) {
     Stats bad = good;

@@ -1,0 +1,29 @@
+#include "runtime/tools/learned.h"
+
+#include <string>
+#include <vector>
+
+#include "runtime/run/warm_start.h"
+#include "runtime/tools/output.h"
+
+namespace berth::tools {
+
+Status CheckLearned(const RunOptions& options, const RunFlags& flags) {
+  if (options.save_learned.empty()) return Status();
+  std::vector<std::string> inputs = flags.inputs();
+  std::erase(inputs, options.warm);
+  BERTH_RETURN_IF_ERROR(
+      CheckOutputFile("--save-learned", options.save_learned, options.runtime.model, inputs));
+  if (options.save_learned == flags.json()) {
+    return InvalidArgumentError("--save-learned and --json name one file: " + flags.json());
+  }
+  return Status();
+}
+
+Status WriteLearned(const RunOptions& options, const RunReport& report) {
+  if (options.save_learned.empty()) return Status();
+  return SaveLearned(options.save_learned, report.shape.layers, report.shape.experts,
+                     report.learned, "learned by " + options.runtime.policy);
+}
+
+}  // namespace berth::tools
