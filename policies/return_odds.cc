@@ -1,0 +1,97 @@
+#include "policies/return_odds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/check.h"
+
+namespace berth::policies {
+namespace {
+
+// By squaring: std::pow may round differently from one C library to the next.
+double Power(double base, uint32_t exponent) {
+  double power = 1;
+  for (; exponent > 0; exponent >>= 1) {
+    if (exponent & 1) power *= base;
+    base *= base;
+  }
+  return power;
+}
+
+// Half octaves from 1 to the largest count that a decay allows.
+uint32_t HalfOctaves(double most) {
+  uint32_t steps = 0;
+  for (double edge = 1; edge < most; edge *= 2) steps += edge * 1.5 < most ? 2 : 1;
+  return std::max(1u, steps);
+}
+
+}  // namespace
+
+ReturnOdds::ReturnOdds(double slow, double fast, bool learn)
+    : slow_(slow),
+      fast_(fast),
+      learn_(learn),
+      slow_steps_(HalfOctaves(1 / (1 - slow))),
+      classes_(slow_steps_ * kFastSteps),
+      returns_(classes_ * kAges, 0),
+      samples_(classes_ * kAges, 0),
+      prior_(classes_ * kAges),
+      worth_(classes_ * kAges) {
+  const double ratio = std::sqrt(std::sqrt(1 / (1 - fast)));
+  double edge = 1;
+  for (float& each : fast_edges_) each = static_cast<float>(edge *= ratio);
+  for (uint32_t klass = 0; klass < classes_; ++klass) {
+    for (uint32_t bucket = 0; bucket < kAges; ++bucket) {
+      prior_[klass * kAges + bucket] = PriorOf(klass, bucket);
+    }
+    Refresh(klass);
+  }
+}
+
+// The rates that the two counts stand for, faded by the turns missed.
+double ReturnOdds::PriorOf(uint32_t klass, uint32_t bucket) const {
+  const uint32_t step = klass % slow_steps_, fast_step = klass / slow_steps_;
+  const double slow_count = Power(2, step / 2) * (step % 2 == 0 ? 1.25 : 1.75);
+  const double ratio = std::sqrt(std::sqrt(1 / (1 - fast_)));
+  const double fast_count = Power(ratio, fast_step) * std::sqrt(ratio);
+  const double slow_rate = std::min(1.0, slow_count * (1 - slow_));
+  const double fast_rate = std::min(1.0, fast_count * (1 - fast_));
+  const uint32_t age = (FirstAge(bucket) + FirstAge(bucket + 1) - 1) / 2;
+  const double rate = 0.6 * slow_rate * Power(slow_, age) + 0.4 * fast_rate * Power(fast_, age);
+  return 0.97 * rate + 1e-6;
+}
+
+void ReturnOdds::Age() {
+  for (double& each : returns_) each *= 0.5;
+  for (double& each : samples_) each *= 0.5;
+  taken_ *= 0.5;
+  turns_ *= 0.5;
+}
+
+bool ReturnOdds::RefreshOne() {
+  Refresh(next_);
+  next_ = next_ + 1 == classes_ ? 0 : next_ + 1;
+  return next_ == 0;
+}
+
+void ReturnOdds::Refresh(uint32_t klass) {
+  const double horizon = std::clamp(leaving_age_, kLeastLeavingAge, kMostLeavingAge);
+  const double stay = 1 - 1 / horizon;
+  const double turns_per_sample = taken_ > 0 && learn_ ? turns_ / taken_ : 0;
+  double later = 0;  // worth at the first age of the bucket above
+  for (uint32_t bucket = kAges; bucket-- > 0;) {
+    const uint32_t at = klass * kAges + bucket;
+    const double seen = learn_ ? returns_[at] : 0;
+    const double hazard = std::min(
+        1.0, (seen + kPriorTurns * prior_[at]) / (samples_[at] * turns_per_sample + kPriorTurns));
+    // Were the hazard the same at all ages to come.
+    const double forever = hazard / (1 - (1 - hazard) * stay);
+    const double through =
+        bucket + 1 == kAges ? 0
+                            : Power((1 - hazard) * stay, FirstAge(bucket + 1) - FirstAge(bucket));
+    worth_[at] = forever * (1 - through) + through * later;
+    later = worth_[at];
+  }
+}
+
+}  // namespace berth::policies
