@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t kLooksPerTouch = 2;
 constexpr uint32_t kTouchesPerRefresh = 24;
+constexpr uint32_t kTouchesAtFirst = 4096;
 // Evidence loses half its weight after this many looks at every unit.
 constexpr double kLooksPerHalving = 64;
 constexpr uint32_t kMostGroups = 64;  // bits of passed_over_
@@ -186,6 +187,11 @@ void HazardPolicy::Sample() {
 }
 
 void HazardPolicy::Refresh() {
+  ++touches_;
+  if (touches_ <= kTouchesAtFirst && std::has_single_bit(touches_) && touches_ >= 32) {
+    odds_.RefreshAll();
+    ForgetBounds();
+  }
   if (--until_refresh_ > 0) return;
   until_refresh_ = kTouchesPerRefresh;
   if (!odds_.RefreshOne()) return;

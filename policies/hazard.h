@@ -123,6 +123,7 @@ class HazardPolicy final : public Policy {
   uint32_t hand_ = 0;       // the unit to look at next
   uint32_t looks_due_ = 0;  // at the next step
   uint32_t until_refresh_;
+  uint32_t touches_ = 0;
 };
 
 }  // namespace berth::policies

@@ -36,6 +36,8 @@ ReturnOdds::ReturnOdds(double slow, double fast, bool learn)
       returns_(classes_ * kAges, 0),
       samples_(classes_ * kAges, 0),
       prior_(classes_ * kAges),
+      fitted_(prior_),
+      expected_(prior_),
       worth_(classes_ * kAges) {
   const double ratio = std::sqrt(std::sqrt(1 / (1 - fast)));
   double edge = 1;
@@ -43,6 +45,7 @@ ReturnOdds::ReturnOdds(double slow, double fast, bool learn)
   for (uint32_t klass = 0; klass < classes_; ++klass) {
     for (uint32_t bucket = 0; bucket < kAges; ++bucket) {
       prior_[klass * kAges + bucket] = PriorOf(klass, bucket);
+      fitted_[klass * kAges + bucket] = prior_[klass * kAges + bucket];
     }
     Refresh(klass);
   }
@@ -68,7 +71,57 @@ void ReturnOdds::Age() {
   turns_ *= 0.5;
 }
 
+void ReturnOdds::RefreshAll() {
+  next_ = 0;
+  while (!RefreshOne()) {
+  }
+}
+
+// How far returns at each age, and of each step of either count, are from what the prior expects.
+// One factor after the other, each on top of those before it.
+void ReturnOdds::Fit() {
+  if (!learn_ || taken_ == 0) return;
+  const double turns_per_sample = turns_ / taken_;
+  std::fill(expected_.begin(), expected_.end(), 0);
+  for (uint32_t at = 0; at < expected_.size(); ++at) {
+    fitted_[at] = prior_[at];
+    expected_[at] = samples_[at] * turns_per_sample * prior_[at];
+  }
+  const auto factor_of = [this](auto cells) {
+    double returned = kFactorReturns, expected = kFactorReturns;
+    cells([&](uint32_t at) {
+      returned += returns_[at];
+      expected += expected_[at];
+    });
+    const double factor = returned / expected;
+    cells([&](uint32_t at) {
+      fitted_[at] *= factor;
+      expected_[at] *= factor;
+    });
+  };
+  for (uint32_t bucket = 0; bucket < kAges; ++bucket) {
+    factor_of([&](auto visit) {
+      for (uint32_t klass = 0; klass < classes_; ++klass) visit(klass * kAges + bucket);
+    });
+  }
+  for (uint32_t fast_step = 0; fast_step < kFastSteps; ++fast_step) {
+    factor_of([&](auto visit) {
+      const uint32_t cells = slow_steps_ * kAges;
+      for (uint32_t at = 0; at < cells; ++at) visit(fast_step * cells + at);
+    });
+  }
+  for (uint32_t step = 0; step < slow_steps_; ++step) {
+    factor_of([&](auto visit) {
+      for (uint32_t fast_step = 0; fast_step < kFastSteps; ++fast_step) {
+        const uint32_t first = (fast_step * slow_steps_ + step) * kAges;
+        for (uint32_t at = first; at < first + kAges; ++at) visit(at);
+      }
+    });
+  }
+}
+
 bool ReturnOdds::RefreshOne() {
+  if (next_ == 0) Fit();
   Refresh(next_);
   next_ = next_ + 1 == classes_ ? 0 : next_ + 1;
   return next_ == 0;
@@ -83,7 +136,7 @@ void ReturnOdds::Refresh(uint32_t klass) {
     const uint32_t at = klass * kAges + bucket;
     const double seen = learn_ ? returns_[at] : 0;
     const double hazard = std::min(
-        1.0, (seen + kPriorTurns * prior_[at]) / (samples_[at] * turns_per_sample + kPriorTurns));
+        1.0, (seen + kPriorTurns * fitted_[at]) / (samples_[at] * turns_per_sample + kPriorTurns));
     // Were the hazard the same at all ages to come.
     const double forever = hazard / (1 - (1 - hazard) * stay);
     const double through =

@@ -64,6 +64,7 @@ class ReturnOdds {
   void Left(double age) { leaving_age_ += (age - leaving_age_) * kLeavingWeight; }
   // Brings the worths of one class up to date, another one each time. True when it was the last.
   bool RefreshOne();
+  void RefreshAll();
 
  private:
   static constexpr double kLeavingWeight = 1.0 / 512;
@@ -71,6 +72,8 @@ class ReturnOdds {
   static constexpr double kLeastLeavingAge = 2;
   static constexpr double kMostLeavingAge = 4096;
   static constexpr double kPriorTurns = 30;  // evidence that the prior is worth
+
+  static constexpr double kFactorReturns = 4;  // evidence that a factor of 1 is worth
 
   static uint32_t Bucket(uint32_t age) {
     if (age < 4) return age;
@@ -82,14 +85,15 @@ class ReturnOdds {
     return bucket < 4 ? bucket : (2 + (bucket & 1)) << (bucket / 2 - 1);
   }
   double PriorOf(uint32_t klass, uint32_t bucket) const;
+  void Fit();
   void Refresh(uint32_t klass);
 
   double slow_, fast_;
   bool learn_;
   uint32_t slow_steps_;
   uint32_t classes_;
-  std::array<float, kFastSteps> fast_edges_;               // upper ends; the last step has none
-  std::vector<double> returns_, samples_, prior_, worth_;  // [classes][kAges]
+  std::array<float, kFastSteps> fast_edges_;  // upper ends; the last step has none
+  std::vector<double> returns_, samples_, prior_, fitted_, expected_, worth_;  // [classes][kAges]
   double taken_ = 0, turns_ = 0;
   double leaving_age_ = kFirstLeavingAge;
   uint32_t next_ = 0;  // class to refresh
