@@ -87,6 +87,7 @@ HazardPolicy::HazardPolicy(const PolicyOptions& options, const HazardOptions& ha
 
 void HazardPolicy::BeginStep(uint64_t pass) {
   in_step_ = false;
+  foreseen_ = ClassLists::kNone;
   lists_.BeginStep();
   AdvanceTo(pass);
   for (; passed_over_ != 0; passed_over_ &= passed_over_ - 1) {
@@ -200,11 +201,14 @@ void HazardPolicy::Refresh() {
 }
 
 bool HazardPolicy::Admit(UnitIndex unit) {
+  foreseen_ = ClassLists::kNone;
   const uint32_t local = range_.Local(unit);
   if (!options_.bypass || residents_ < slots_ || !in_step_) return true;
   if (units_[local].last_step != step_) return true;
   const Choice least = Find(NotOfStep(*this));
-  return least.unit == ClassLists::kNone || WorthOf(local) >= least.worth;
+  if (least.unit != ClassLists::kNone && WorthOf(local) < least.worth) return false;
+  foreseen_ = least.unit;
+  return true;
 }
 
 void HazardPolicy::PushNewest(uint32_t local) {
@@ -229,29 +233,40 @@ void HazardPolicy::Inserted(UnitIndex unit) {
 void HazardPolicy::Erased(UnitIndex unit) {
   const uint32_t local = range_.Local(unit);
   lists_.Remove(local);
+  if (foreseen_ == local) foreseen_ = ClassLists::kNone;
   units_[local].guess = false;
   --residents_;
 }
 
 UnitIndex HazardPolicy::NextVictim(const Evictable& evictable) {
-  const Choice victim = Find(evictable);
-  if (victim.unit == ClassLists::kNone) return kNoUnit;
-  const Unit& unit = units_[victim.unit];
+  // What Admit found among more units is still the least if it may leave at all.
+  uint32_t victim = foreseen_;
+  foreseen_ = ClassLists::kNone;
+  if (victim == ClassLists::kNone || !evictable(range_.Global(victim))) {
+    victim = Find(evictable).unit;
+  }
+  if (victim == ClassLists::kNone) return kNoUnit;
+  const Unit& unit = units_[victim];
   const double since_turn =
       unit.group > group_ ? groups_ - (unit.group - group_) : group_ - unit.group;
   odds_.Left(Missed(unit) + since_turn / groups_);
-  return range_.Global(victim.unit);
+  return range_.Global(victim);
 }
 
-uint32_t HazardPolicy::LeastGroup(uint32_t except, double* bound) const {
+uint32_t HazardPolicy::LeastGroup(double* next_bound) const {
   uint32_t least = ClassLists::kNone;
-  *bound = kNoBound;
+  double bound = kNoBound;
+  *next_bound = kNoBound;
   for (uint32_t group = 0; group < groups_; ++group) {
-    if (group == except || lists_.occupied(group) == 0) continue;
+    if (lists_.occupied(group) == 0) continue;
     const double worth = bounds_[group] * Urgency(group);
-    if (worth >= *bound) continue;
-    *bound = worth;
-    least = group;
+    if (worth < bound) {
+      *next_bound = bound;
+      bound = worth;
+      least = group;
+    } else if (worth < *next_bound) {
+      *next_bound = worth;
+    }
   }
   return least;
 }
@@ -279,8 +294,8 @@ HazardPolicy::Choice HazardPolicy::LeastOf(uint32_t group, const Evictable& evic
 // below the bounds of the others.
 HazardPolicy::Choice HazardPolicy::Find(const Evictable& evictable) {
   while (true) {
-    double bound, next_bound;
-    const uint32_t group = LeastGroup(ClassLists::kNone, &bound);
+    double next_bound;
+    const uint32_t group = LeastGroup(&next_bound);
     if (group == ClassLists::kNone) return Choice();
     Choice least = LeastOf(group, evictable);
     if (least.unit == ClassLists::kNone) {
@@ -289,7 +304,6 @@ HazardPolicy::Choice HazardPolicy::Find(const Evictable& evictable) {
     }
     bounds_[group] = least.worth;
     least.worth *= Urgency(group);
-    LeastGroup(group, &next_bound);
     if (least.worth <= next_bound) return least;
   }
 }

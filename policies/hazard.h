@@ -91,8 +91,8 @@ class HazardPolicy final : public Policy {
   double Urgency(uint32_t group) const {
     return urgency_[group > group_ ? group - group_ : group + groups_ - group_];
   }
-  // The group with the least bound but `except`; its bound, by urgency, goes to *bound.
-  uint32_t LeastGroup(uint32_t except, double* bound) const;
+  // The group with the least bound by urgency; that of the next one goes to *next_bound.
+  uint32_t LeastGroup(double* next_bound) const;
   Choice LeastOf(uint32_t group, const Evictable& evictable);
   // Worth by urgency.
   Choice Find(const Evictable& evictable);
@@ -120,8 +120,9 @@ class HazardPolicy final : public Policy {
   std::vector<double> urgency_;  // by steps to go, of groups_
   uint64_t passed_over_ = 0;     // bit g: the bound of group g holds for this step only
   uint32_t residents_ = 0;
-  uint32_t hand_ = 0;       // the unit to look at next
-  uint32_t looks_due_ = 0;  // at the next step
+  uint32_t foreseen_ = ClassLists::kNone;  // the victim that Admit has found
+  uint32_t hand_ = 0;                      // the unit to look at next
+  uint32_t looks_due_ = 0;                 // at the next step
   uint32_t until_refresh_;
   uint32_t touches_ = 0;
 };

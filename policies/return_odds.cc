@@ -60,7 +60,7 @@ double ReturnOdds::PriorOf(uint32_t klass, uint32_t bucket) const {
   const double slow_rate = std::min(1.0, slow_count * (1 - slow_));
   const double fast_rate = std::min(1.0, fast_count * (1 - fast_));
   const uint32_t age = (FirstAge(bucket) + FirstAge(bucket + 1) - 1) / 2;
-  const double rate = 0.6 * slow_rate * Power(slow_, age) + 0.4 * fast_rate * Power(fast_, age);
+  const double rate = 0.5 * (slow_rate * Power(slow_, age) + fast_rate * Power(fast_, age));
   return 0.97 * rate + 1e-6;
 }
 
@@ -128,7 +128,7 @@ bool ReturnOdds::RefreshOne() {
 }
 
 void ReturnOdds::Refresh(uint32_t klass) {
-  const double horizon = std::clamp(leaving_age_, kLeastLeavingAge, kMostLeavingAge);
+  const double horizon = std::clamp(leaving_age_ / 2, kLeastHorizon, kMostHorizon);
   const double stay = 1 - 1 / horizon;
   const double turns_per_sample = taken_ > 0 && learn_ ? turns_ / taken_ : 0;
   double later = 0;  // worth at the first age of the bucket above

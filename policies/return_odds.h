@@ -7,8 +7,8 @@
 // hazard of a return. Little evidence leans on a prior: what the two counts alone would say.
 //
 // From the hazards follows the *worth* of a slot that holds such a unit: the chance that it returns
-// before it would have to leave anyway, where leaving is a constant risk per turn, one in the mean
-// age at which units have been leaving.
+// soon, where soon is a constant risk per turn that it will have left: one in half the mean age at
+// which units have been leaving.
 //
 // Only additions, multiplications, divisions and square roots of doubles in a fixed order: the same
 // figures on every machine.
@@ -69,11 +69,11 @@ class ReturnOdds {
  private:
   static constexpr double kLeavingWeight = 1.0 / 512;
   static constexpr double kFirstLeavingAge = 20;
-  static constexpr double kLeastLeavingAge = 2;
-  static constexpr double kMostLeavingAge = 4096;
-  static constexpr double kPriorTurns = 30;  // evidence that the prior is worth
+  static constexpr double kLeastHorizon = 2;
+  static constexpr double kMostHorizon = 4096;
+  static constexpr double kPriorTurns = 100;  // evidence that the prior is worth
 
-  static constexpr double kFactorReturns = 4;  // evidence that a factor of 1 is worth
+  static constexpr double kFactorReturns = 48;  // evidence that a factor of 1 is worth
 
   static uint32_t Bucket(uint32_t age) {
     if (age < 4) return age;
