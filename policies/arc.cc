@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -86,6 +87,12 @@ UnitIndex ArcPolicy::NextVictim(const Evictable& evictable) {
   chosen_ = (from_once ? once_ : again_).NextVictim(evictable, range_);
   if (chosen_ == kNoUnit) chosen_ = (from_once ? again_ : once_).NextVictim(evictable, range_);
   return chosen_;
+}
+
+void ArcPolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
+
+void ArcPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<ArcPolicy&>(policy), run, slots);
 }
 
 }  // namespace berth::policies

@@ -16,9 +16,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/ghost_list.h"
 #include "policies/params.h"
 #include "policies/policy.h"
@@ -30,6 +32,7 @@ namespace berth::policies {
 class ArcPolicy final : public Policy {
  public:
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   explicit ArcPolicy(const PolicyOptions& options);
 
@@ -40,6 +43,8 @@ class ArcPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Ranks in the order of leaving.
+  void Learned(std::span<double> heat) const override;
 
  private:
   // What a unit that is about to come in was when it was touched.

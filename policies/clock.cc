@@ -1,5 +1,6 @@
 #include "policies/clock.h"
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -46,6 +47,12 @@ UnitIndex ClockPolicy::NextVictim(const Evictable& evictable) {
     queue_.PassOver();
   }
   return kNoUnit;
+}
+
+void ClockPolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
+
+void ClockPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<ClockPolicy&>(policy), run, slots);
 }
 
 }  // namespace berth::policies

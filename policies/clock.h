@@ -12,9 +12,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/recency_list.h"
@@ -29,6 +31,7 @@ class ClockPolicy final : public Policy {
 
   // Keys: bits (of the counter).
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   ClockPolicy(const PolicyOptions& options, uint64_t bits);
 
@@ -39,6 +42,8 @@ class ClockPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Ranks in the order of leaving.
+  void Learned(std::span<double> heat) const override;
 
  private:
   UnitRange range_;

@@ -65,6 +65,11 @@ bool DecayedCounts::AdvanceTo(uint64_t pass) {
   return rescaled;
 }
 
+void DecayedCounts::Read(std::span<double> counts) const {
+  BERTH_CHECK(counts.size() == entries_.size());
+  for (size_t unit = 0; unit < counts.size(); ++unit) counts[unit] = entries_[unit].count / weight_;
+}
+
 bool DecayedCounts::Rescale() {
   weight_ *= kRescale;
   bool any = false;

@@ -37,6 +37,8 @@ class DecayedCounts {
 
   // No touch that still counts, and no starting count.
   bool IsZero(uint32_t unit) const { return entries_[unit].count == 0; }
+  // All counts in touches as of the pass at hand; what `start` takes.
+  void Read(std::span<double> counts) const;
   // A strict total order: the lower count first, then the one whose last touch is longer ago, then
   // the lower index.
   bool Colder(uint32_t a, uint32_t b) const {

@@ -1,5 +1,6 @@
 #include "policies/fifo.h"
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -23,6 +24,12 @@ void FifoPolicy::Erased(UnitIndex unit) { queue_.Remove(range_.Local(unit)); }
 
 UnitIndex FifoPolicy::NextVictim(const Evictable& evictable) {
   return queue_.NextVictim(evictable, range_);
+}
+
+void FifoPolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
+
+void FifoPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<FifoPolicy&>(policy), run, slots);
 }
 
 }  // namespace berth::policies

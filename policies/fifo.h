@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/recency_list.h"
@@ -16,6 +18,7 @@ namespace berth::policies {
 class FifoPolicy final : public Policy {
  public:
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   explicit FifoPolicy(const PolicyOptions& options) : range_(options), queue_(options.units) {}
 
@@ -26,6 +29,8 @@ class FifoPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Ranks in the order of leaving.
+  void Learned(std::span<double> heat) const override;
 
  private:
   UnitRange range_;

@@ -101,4 +101,6 @@ UnitIndex HeatPolicy::NextVictim(const Evictable& evictable) {
   return candidates_.NextVictim(evictable, range_);
 }
 
+void HeatPolicy::Learned(std::span<double> heat) const { counts_.Read(heat); }
+
 }  // namespace berth::policies

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,8 @@ class HeatPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // The decayed counts, in touches as of now.
+  void Learned(std::span<double> heat) const override;
 
  private:
   void ChoosePins();

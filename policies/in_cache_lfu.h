@@ -2,15 +2,19 @@
 // eviction and never age: a unit that comes back starts at 1. The rule that many caches call LFU;
 // the registered "lfu" keeps its counts.
 //
-// Ties: the unit whose last use is longer ago leaves first. Coming in counts as a use.
+// Ties: the unit whose last use is longer ago leaves first. Coming in counts as a use. A profile
+// (PolicyOptions::heat) gives the count, rounded down, that a unit starts with when it comes in for
+// the first time.
 #ifndef BERTH_POLICIES_IN_CACHE_LFU_H_
 #define BERTH_POLICIES_IN_CACHE_LFU_H_
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/unit_range.h"
@@ -21,6 +25,7 @@ namespace berth::policies {
 class InCacheLfuPolicy final : public Policy {
  public:
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   explicit InCacheLfuPolicy(const PolicyOptions& options);
   // The heap's order refers to the counts beside it.
@@ -34,6 +39,8 @@ class InCacheLfuPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Uses since each resident unit came in, and a fraction that keeps the order of equal ones.
+  void Learned(std::span<double> heat) const override;
 
  private:
   struct Entry {

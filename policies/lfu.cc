@@ -37,4 +37,10 @@ UnitIndex LfuPolicy::NextVictim(const Evictable& evictable) {
   return victims_.NextVictim(evictable, range_);
 }
 
+void LfuPolicy::Learned(std::span<double> heat) const { counts_.Read(heat); }
+
+void LfuPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<LfuPolicy&>(policy), run, slots);
+}
+
 }  // namespace berth::policies

@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
+#include "policies/access_play.h"
 #include "policies/decayed_counts.h"
 #include "policies/params.h"
 #include "policies/policy.h"
@@ -22,6 +24,7 @@ class LfuPolicy final : public Policy {
  public:
   // Keys: decay, per pass.
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   LfuPolicy(const PolicyOptions& options, double decay);
   // The heap's order refers to the counts beside it.
@@ -35,6 +38,8 @@ class LfuPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // The decayed counts, in touches as of now.
+  void Learned(std::span<double> heat) const override;
 
  private:
   struct ColdestFirst {

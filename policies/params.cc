@@ -99,6 +99,18 @@ Result<uint64_t> Params::CountOrPercent(std::string_view key, uint64_t whole,
                 "a whole number from 0 to " + std::to_string(high) + " or a share from 0% to 100%");
 }
 
+Result<size_t> Params::Choice(std::string_view key, std::initializer_list<std::string_view> words) {
+  const Entry* const entry = Find(key);
+  if (entry == nullptr) return size_t{0};
+  std::string list;
+  for (size_t at = 0; at < words.size(); ++at) {
+    const std::string_view word = words.begin()[at];
+    if (entry->value == word) return at;
+    list += (list.empty() ? "" : " or ") + std::string(word);
+  }
+  return Refuse(*entry, list);
+}
+
 Status Params::Finish() const {
   for (const Entry& entry : entries_) {
     bool known = false;

@@ -3,7 +3,9 @@
 #ifndef BERTH_POLICIES_PARAMS_H_
 #define BERTH_POLICIES_PARAMS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +28,8 @@ class Params {
   // A number of things, or a share of `whole` (rounded down) where the value ends in '%'.
   Result<uint64_t> CountOrPercent(std::string_view key, uint64_t whole, double fallback_percent,
                                   uint64_t high);
+  // One of `words`, as its index; the first one where the key is not given.
+  Result<size_t> Choice(std::string_view key, std::initializer_list<std::string_view> words);
   Status Finish() const;
 
  private:

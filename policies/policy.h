@@ -65,10 +65,10 @@ class Policy {
 
   // What was learned, one figure per unit of the range: hotter units have larger ones, none is
   // negative, and units of which nothing is known have 0. A policy of any name that is made with
-  // it as PolicyOptions::heat starts from there.
-  virtual void Learned(std::span<double> heat) const {
-    for (double& each : heat) each = 0;
-  }
+  // it as PolicyOptions::heat starts from there, its order of leaving once the hottest units have
+  // been inserted, the hottest last. Policies that count give their counts, others the rank in
+  // which the resident units would leave, from 1 (see each). Not for the step path: may allocate.
+  virtual void Learned(std::span<double> heat) const = 0;
 };
 
 // "Never again", as a next use.
@@ -84,10 +84,11 @@ struct PolicyOptions {
   uint64_t seed = 1;   // for policies that draw numbers
   // Heat known beforehand, one figure per unit of the range (a profile); empty: none.
   std::span<const double> heat;
-  // The future, for policies that need it (PolicyInfo::needs_future): the number of the step that
-  // routes to each unit of the range next, kNeverUsed if none does. The caller owns it, keeps it
-  // for the policy's life and brings it up to date for a step's units before their Touched; any
-  // numbering will do in which later steps have larger numbers.
+  // The future, for policies that need it (PolicyInfo::needs_future): the number of the next use of
+  // each unit of the range, kNeverUsed if there is none. The caller owns it, keeps it for the
+  // policy's life and brings it up to date for a step's units before their Touched. Any numbering
+  // will do in which uses by later steps have larger numbers; numbers without large gaps are
+  // faster.
   std::span<const uint64_t> next_use;
 };
 

@@ -58,4 +58,9 @@ void RandomPolicy::Swap(uint32_t a, uint32_t b) {
   place_[unit] = b;
 }
 
+void RandomPolicy::Learned(std::span<double> heat) const {
+  BERTH_CHECK(heat.size() == place_.size());
+  for (size_t unit = 0; unit < place_.size(); ++unit) heat[unit] = place_[unit] == kAbsent ? 0 : 1;
+}
+
 }  // namespace berth::policies

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,8 @@ class RandomPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // 1 for units that are resident: nothing else is known.
+  void Learned(std::span<double> heat) const override;
 
  private:
   static constexpr uint32_t kAbsent = UINT32_MAX;

@@ -1,11 +1,14 @@
 // The policies by name. A new one is a file of its own, its include and its row in kTable.
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/arc.h"
+#include "policies/belady.h"
 #include "policies/clock.h"
 #include "policies/fifo.h"
 #include "policies/hazard.h"
@@ -21,6 +24,7 @@
 #include "policies/slru.h"
 #include "policies/static.h"
 #include "policies/two_queue.h"
+#include "runtime/base/check.h"
 #include "runtime/base/format.h"
 
 namespace berth::policies {
@@ -29,6 +33,7 @@ namespace {
 struct Row {
   PolicyInfo info;
   Result<std::unique_ptr<Policy>> (*make)(Params& params, const PolicyOptions& options);
+  AccessPlay play = &PlayAccesses<Policy>;
 };
 
 constexpr Row kTable[] = {
@@ -37,35 +42,51 @@ constexpr Row kTable[] = {
       "others stays out; slow=0.98 (decay of the slow count, 0.9 to 0.99), fast=0.875 (0.5 to "
       "0.9); to compare: bypass=1, learn=1, turns=1 (0 leaves that part out)"},
      &HazardPolicy::Make},
-    {{"lru", "least recently used first; no parameters"}, &LruPolicy::Make},
+    {{"lru", "least recently used first; no parameters"}, &LruPolicy::Make, &LruPolicy::Play},
     {{"lfu",
       "lowest decayed count first, counts survive eviction; decay=0.98 (per pass, 0.01 to 1)"},
-     &LfuPolicy::Make},
+     &LfuPolicy::Make,
+     &LfuPolicy::Play},
     {{"heat",
       "the hottest are pinned, the others leave in LRU order; pins=50% (of the slots, or a number "
       "of units), decay=0.98 (per pass, 0.01 to 1), every=16 (passes between choices)"},
      &HeatPolicy::Make},
     {{"arc", "lists of units used once and used again, sized by the misses; no parameters"},
-     &ArcPolicy::Make},
-    {{"slru", "LRU in segments through which uses rise; segments=4 (1 to 16)"}, &SlruPolicy::Make},
+     &ArcPolicy::Make,
+     &ArcPolicy::Play},
+    {{"slru", "LRU in segments through which uses rise; segments=4 (1 to 16)"},
+     &SlruPolicy::Make,
+     &SlruPolicy::Play},
     {{"s3-fifo",
       "small queue, main queue, ghost list; small=10%, ghost=90% (of the slots, or a number of "
       "units), threshold=2 (uses that lead to the main queue, 1 to 3)"},
-     &S3FifoPolicy::Make},
+     &S3FifoPolicy::Make,
+     &S3FifoPolicy::Play},
     {{"2q",
       "a queue, then LRU for those that come back; in=25%, out=50% (of the slots, or a number of "
       "units; out is remembered only)"},
-     &TwoQueuePolicy::Make},
-    {{"sieve", "FIFO with a hand that spares what was used; no parameters"}, &SievePolicy::Make},
+     &TwoQueuePolicy::Make,
+     &TwoQueuePolicy::Play},
+    {{"sieve", "FIFO with a hand that spares what was used; no parameters"},
+     &SievePolicy::Make,
+     &SievePolicy::Play},
     {{"clock", "FIFO with second chances; bits=1 (of the counter of uses, 1 to 8)"},
-     &ClockPolicy::Make},
-    {{"fifo", "first in, first out; no parameters"}, &FifoPolicy::Make},
+     &ClockPolicy::Make,
+     &ClockPolicy::Play},
+    {{"fifo", "first in, first out; no parameters"}, &FifoPolicy::Make, &FifoPolicy::Play},
     {{"in-cache-lfu", "fewest uses first, counts are lost on eviction; no parameters"},
-     &InCacheLfuPolicy::Make},
+     &InCacheLfuPolicy::Make,
+     &InCacheLfuPolicy::Play},
     {{"static", "the hottest of a profile stay, others pass through; no parameters",
       /*needs_heat=*/true},
      &StaticPolicy::Make},
     {{"random", "any, by the seed; no parameters"}, &RandomPolicy::Make},
+    {{"belady",
+      "used again last leaves first, by the future: the bound, in simulation only; admit=bypass "
+      "(what is used again later than all others passes through, or always)",
+      /*needs_heat=*/false, /*needs_future=*/true},
+     &BeladyPolicy::Make,
+     &BeladyPolicy::Play},
 };
 
 template <size_t... kRow>
@@ -90,6 +111,10 @@ Status CheckOptions(const PolicyOptions& options) {
                                 " figures for a pool of " + FormatCount(options.units) +
                                 " units: one per unit is needed");
   }
+  if (!options.next_use.empty() && options.next_use.size() != options.units) {
+    return InvalidArgumentError("next uses of " + FormatCount(options.next_use.size()) +
+                                " units are given for a pool of " + FormatCount(options.units));
+  }
   for (size_t at = 0; at < options.heat.size(); ++at) {
     const double heat = options.heat[at];
     // Written so that a NaN fails it.
@@ -104,6 +129,14 @@ Status CheckOptions(const PolicyOptions& options) {
 }  // namespace
 
 std::span<const PolicyInfo> Policies() { return kInfos; }
+
+AccessPlay AccessPlayOf(std::string_view spec) {
+  const std::string_view name = spec.substr(0, spec.find(':'));
+  const auto row = std::find_if(std::begin(kTable), std::end(kTable),
+                                [name](const Row& each) { return each.info.name == name; });
+  BERTH_CHECK(row != std::end(kTable));
+  return row->play;
+}
 
 Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyOptions& options) {
   const size_t colon = spec.find(':');

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -104,6 +105,12 @@ UnitIndex S3FifoPolicy::FromMain(const Evictable& evictable) {
     main_.PassOver();
   }
   return kNoUnit;
+}
+
+void S3FifoPolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
+
+void S3FifoPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<S3FifoPolicy&>(policy), run, slots);
 }
 
 }  // namespace berth::policies

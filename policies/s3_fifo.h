@@ -16,9 +16,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/ghost_list.h"
 #include "policies/params.h"
 #include "policies/policy.h"
@@ -36,6 +38,7 @@ class S3FifoPolicy final : public Policy {
 
   // Keys: small and ghost (units, or percent of the slots), threshold (uses).
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   S3FifoPolicy(const PolicyOptions& options, uint64_t small, uint64_t ghost, uint64_t threshold);
 
@@ -46,6 +49,8 @@ class S3FifoPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Ranks in the order of leaving.
+  void Learned(std::span<double> heat) const override;
 
  private:
   UnitIndex FromSmall(const Evictable& evictable);

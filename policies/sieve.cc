@@ -1,5 +1,6 @@
 #include "policies/sieve.h"
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -65,6 +66,12 @@ bool SievePolicy::MayLeave(uint32_t unit, const Evictable& evictable) {
   if (evictable(range_.Global(unit))) return true;
   refused_[unit] = step_;
   return false;
+}
+
+void SievePolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
+
+void SievePolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<SievePolicy&>(policy), run, slots);
 }
 
 }  // namespace berth::policies

@@ -12,9 +12,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/recency_list.h"
@@ -25,6 +27,7 @@ namespace berth::policies {
 class SievePolicy final : public Policy {
  public:
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   explicit SievePolicy(const PolicyOptions& options);
 
@@ -35,6 +38,8 @@ class SievePolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Ranks in the order of leaving.
+  void Learned(std::span<double> heat) const override;
 
  private:
   bool MayLeave(uint32_t unit, const Evictable& evictable);

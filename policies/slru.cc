@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -70,6 +71,12 @@ UnitIndex SlruPolicy::NextVictim(const Evictable& evictable) {
     if (victim != kNoUnit) return victim;
   }
   return kNoUnit;
+}
+
+void SlruPolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
+
+void SlruPolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<SlruPolicy&>(policy), run, slots);
 }
 
 }  // namespace berth::policies

@@ -12,9 +12,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/params.h"
 #include "policies/policy.h"
 #include "policies/recency_list.h"
@@ -29,6 +31,7 @@ class SlruPolicy final : public Policy {
 
   // Keys: segments.
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   SlruPolicy(const PolicyOptions& options, uint64_t segments);
 
@@ -39,6 +42,8 @@ class SlruPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Ranks in the order of leaving.
+  void Learned(std::span<double> heat) const override;
 
  private:
   static constexpr uint8_t kNowhere = UINT8_MAX;

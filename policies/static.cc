@@ -70,4 +70,9 @@ UnitIndex StaticPolicy::NextVictim(const Evictable& evictable) {
   return victims_.NextVictim(evictable, range_);
 }
 
+void StaticPolicy::Learned(std::span<double> heat) const {
+  BERTH_CHECK(heat.size() == heat_.size());
+  std::copy(heat_.begin(), heat_.end(), heat.begin());
+}
+
 }  // namespace berth::policies

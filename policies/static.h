@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,8 @@ class StaticPolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // The profile that it was made with.
+  void Learned(std::span<double> heat) const override;
 
  private:
   struct ColdestFirst {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "policies/leaving_order.h"
 #include "runtime/base/check.h"
 
 namespace berth::policies {
@@ -60,6 +61,12 @@ UnitIndex TwoQueuePolicy::NextVictim(const Evictable& evictable) {
   chosen_ = (in_first ? in_ : main_).NextVictim(evictable, range_);
   if (chosen_ == kNoUnit) chosen_ = (in_first ? main_ : in_).NextVictim(evictable, range_);
   return chosen_;
+}
+
+void TwoQueuePolicy::Learned(std::span<double> heat) const { RankByLeaving(*this, range_, heat); }
+
+void TwoQueuePolicy::Play(Policy& policy, const AccessRun& run, AccessSlots* slots) {
+  PlayAccesses(static_cast<TwoQueuePolicy&>(policy), run, slots);
 }
 
 }  // namespace berth::policies

@@ -11,9 +11,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "policies/access_play.h"
 #include "policies/ghost_list.h"
 #include "policies/params.h"
 #include "policies/policy.h"
@@ -29,6 +31,7 @@ class TwoQueuePolicy final : public Policy {
 
   // Keys: in and out (units, or percent of the slots).
   static Result<std::unique_ptr<Policy>> Make(Params& params, const PolicyOptions& options);
+  static void Play(Policy& policy, const AccessRun& run, AccessSlots* slots);
 
   TwoQueuePolicy(const PolicyOptions& options, uint64_t in, uint64_t out);
 
@@ -39,6 +42,8 @@ class TwoQueuePolicy final : public Policy {
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
   UnitIndex NextVictim(const Evictable& evictable) override;
+  // Ranks in the order of leaving.
+  void Learned(std::span<double> heat) const override;
 
  private:
   UnitRange range_;

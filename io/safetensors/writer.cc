@@ -15,7 +15,7 @@ constexpr size_t kFlushBytes = 1u << 20;
 // The header, padded with spaces so that the data starts at a multiple of 8.
 Result<std::string> HeaderText(std::span<const SafetensorsDeclaration> tensors,
                                const std::map<std::string, std::string>& metadata,
-                               uint64_t* data_bytes) {
+                               std::vector<uint64_t>* starts) {
   nlohmann::ordered_json header;
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t at = 0;
@@ -28,9 +28,10 @@ Result<std::string> HeaderText(std::span<const SafetensorsDeclaration> tensors,
     header[tensor.name] = {{"dtype", SafetensorsTypeName(tensor.type)},
                            {"shape", tensor.shape},
                            {"data_offsets", {at, end}}};
+    starts->push_back(at);
     at = end;
   }
-  *data_bytes = at;
+  starts->push_back(at);
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.resize(AlignUp(text.size(), 8), ' ');
   return text;
@@ -40,21 +41,23 @@ Result<std::string> HeaderText(std::span<const SafetensorsDeclaration> tensors,
 
 Result<std::unique_ptr<SafetensorsWriter>> SafetensorsWriter::Create(
     const std::string& path, std::span<const SafetensorsDeclaration> tensors,
-    const std::map<std::string, std::string>& metadata) {
-  uint64_t data_bytes = 0;
-  Result<std::string> header = HeaderText(tensors, metadata, &data_bytes);
+    const std::map<std::string, std::string>& metadata, const OutputOptions& options) {
+  std::vector<uint64_t> starts;
+  Result<std::string> header = HeaderText(tensors, metadata, &starts);
   if (!header.ok()) return header.status().Annotate(path);
   std::array<std::byte, 8> length;
   for (size_t i = 0; i < length.size(); ++i) {
     length[i] = static_cast<std::byte>(header->size() >> (8 * i));
   }
   uint64_t file_bytes = 0;
-  if (!CheckedAdd(data_bytes, header->size() + length.size(), &file_bytes)) {
+  if (!CheckedAdd(starts.back(), header->size() + length.size(), &file_bytes)) {
     return InvalidArgumentError(path + ": the tensors together overflow");
   }
   BERTH_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file,
-                         OutputFile::Create(path, file_bytes, {.replace = true}));
-  std::unique_ptr<SafetensorsWriter> writer(new SafetensorsWriter(std::move(file), data_bytes));
+                         OutputFile::Create(path, file_bytes, options));
+  std::unique_ptr<SafetensorsWriter> writer(
+      new SafetensorsWriter(std::move(file), std::move(starts)));
+  writer->header_bytes_ = length.size() + header->size();
   BERTH_RETURN_IF_ERROR(writer->Write(length));
   BERTH_RETURN_IF_ERROR(writer->Write(std::as_bytes(std::span<const char>(*header))));
   return writer;
@@ -68,6 +71,21 @@ Status SafetensorsWriter::Append(std::span<const std::byte> bytes) {
   }
   bytes_left_ -= bytes.size();
   return Write(bytes);
+}
+
+Status SafetensorsWriter::WriteAt(size_t tensor, uint64_t offset,
+                                  std::span<const std::byte> bytes) {
+  if (tensor + 1 >= starts_.size()) {
+    return OutOfRangeError(file_->path() + ": tensor " + std::to_string(tensor) + " of " +
+                           std::to_string(starts_.size() - 1));
+  }
+  const uint64_t size = starts_[tensor + 1] - starts_[tensor];
+  if (offset > size || bytes.size() > size - offset || bytes.size() > bytes_left_) {
+    return FailedPreconditionError(file_->path() + ": bytes beyond those that tensor " +
+                                   std::to_string(tensor) + " has");
+  }
+  bytes_left_ -= bytes.size();
+  return file_->WriteAt(header_bytes_ + starts_[tensor] + offset, bytes);
 }
 
 Status SafetensorsWriter::Write(std::span<const std::byte> bytes) {

@@ -17,12 +17,14 @@ class Command {
  public:
   virtual ~Command() = default;
   virtual std::string name() const = 0;
+  // What errors are named after: with the subcommand that was asked for, where there are any.
+  virtual std::string label() const { return name(); }
   // One line for `berth --help`.
   virtual std::string summary() const = 0;
   // Declares flags and arguments; they write into members of the command.
   virtual void AddOptions(CLI::App* app) = 0;
   // Called once, after a successful parse. The status decides the exit code (ExitCodeOf) and, if
-  // it is not ok, is printed as one line: "berth: <name>: <message>".
+  // it is not ok, is printed as one line: "berth: <label>: <message>".
   virtual Status Run() = 0;
 };
 

@@ -67,9 +67,9 @@ int Refuse(const CLI::App& root, const CLI::ParseError& error) {
   }
   // What was left over says more than what then seemed to be missing.
   const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  if (unknown || (app == &root && !root.remaining().empty())) {
+  if (unknown || !app->remaining().empty()) {
     PrintError(name, UnknownWord(*app));
-  } else if (app == &root) {
+  } else if (!app->get_subcommands({}).empty()) {
     PrintError(name, "a command is missing; see --help");
   } else {
     PrintError(name, error.what());
@@ -104,7 +104,7 @@ int Run(Command* command) {
     // Libraries at the edge throw (JSON, streams); a person gets a line all the same.
     status = InternalError(error.what());
   }
-  return Finish(command->name(), status);
+  return Finish(command->label(), status);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
   X(MakeModel)            \
   X(Pack)                 \
   X(Verify)               \
+  X(Trace)                \
   X(Run)
 // clang-format on
 

@@ -24,12 +24,14 @@ struct TraceCut {
   std::vector<TracePart> parts;
   bool predictions = false;    // keep predicted_n_ahead, where there are any
   bool router_weights = true;  // keep router_weights, where there are any
+  bool replace = false;        // an existing destination
 };
 
 // Writes the piece to `destination`, which appears whole or not at all. Layers keep their block
-// numbers (layer_ids is always written). A forward pass that is cut becomes a shorter pass. Ids
-// are written in the narrowest type that has room for "none". Memory does not grow with the trace.
-// OutOfRange for layers, requests or rows that the source does not have.
+// numbers (layer_ids is always written) and their units' bytes. A forward pass that is cut becomes
+// a shorter pass. Ids are written in the narrowest type that has room for "none". Memory does not
+// grow with the trace. OutOfRange for layers, requests or rows that the source does not have;
+// InvalidArgument for a destination that is the source.
 Status CutTrace(const std::string& source, const TraceCut& cut, const std::string& destination);
 
 }  // namespace berth

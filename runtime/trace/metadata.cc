@@ -1,7 +1,6 @@
 #include "runtime/trace/metadata.h"
 
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -42,18 +41,27 @@ Result<std::vector<uint32_t>> LayerIds(const std::string& text, uint32_t layers)
   const std::string expected = "a JSON list of " + std::to_string(layers) + " block numbers";
   if (!list.is_array() || list.size() != layers) return Wrong("layer_ids", expected, text);
   std::vector<uint32_t> ids;
-  std::set<uint32_t> seen;
   for (const nlohmann::json& id : list) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= kMaxLayers) {
       return Wrong("layer_ids", expected, text);
     }
     ids.push_back(id.get<uint32_t>());
-    if (!seen.insert(ids.back()).second) {
-      return InvalidArgumentError("metadata 'layer_ids': block " + std::to_string(ids.back()) +
-                                  " stands twice");
-    }
   }
   return ids;
+}
+
+Result<std::vector<uint64_t>> LayerUnitBytes(const std::string& text, uint32_t layers) {
+  const nlohmann::json list = ParseList(text);
+  const std::string expected = "a JSON list of " + std::to_string(layers) + " sizes in bytes";
+  if (!list.is_array() || list.size() != layers) return Wrong("layer_unit_bytes", expected, text);
+  std::vector<uint64_t> sizes;
+  for (const nlohmann::json& size : list) {
+    if (!size.is_number_unsigned() || size.get<uint64_t>() == 0) {
+      return Wrong("layer_unit_bytes", expected + " from 1 up", text);
+    }
+    sizes.push_back(size.get<uint64_t>());
+  }
+  return sizes;
 }
 
 Result<std::vector<std::string>> Labels(const std::string& text) {
@@ -95,6 +103,9 @@ Result<Metadata> ReadMetadata(const Entries& entries) {
   if (const std::string* ids = Find(entries, "layer_ids")) {
     BERTH_ASSIGN_OR_RETURN(metadata.layer_ids, LayerIds(*ids, metadata.layers));
   }
+  if (const std::string* sizes = Find(entries, "layer_unit_bytes")) {
+    BERTH_ASSIGN_OR_RETURN(metadata.layer_unit_bytes, LayerUnitBytes(*sizes, metadata.layers));
+  }
   if (const std::string* labels = Find(entries, "request_labels")) {
     BERTH_ASSIGN_OR_RETURN(metadata.request_labels, Labels(*labels));
   }
@@ -114,6 +125,9 @@ std::map<std::string, std::string> WriteMetadata(const Metadata& metadata) {
   entries["top_k"] = std::to_string(metadata.top_k);
   if (metadata.none) entries["none"] = std::to_string(*metadata.none);
   if (!metadata.layer_ids.empty()) entries["layer_ids"] = list(metadata.layer_ids);
+  if (!metadata.layer_unit_bytes.empty()) {
+    entries["layer_unit_bytes"] = list(metadata.layer_unit_bytes);
+  }
   if (!metadata.request_labels.empty()) entries["request_labels"] = list(metadata.request_labels);
   if (!metadata.model.empty()) entries["model"] = metadata.model;
   if (!metadata.source.empty()) entries["source"] = metadata.source;

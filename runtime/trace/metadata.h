@@ -24,6 +24,7 @@ struct Metadata {
   uint32_t top_k = 0;
   std::optional<int64_t> none;  // the id that means no expert
   std::vector<uint32_t> layer_ids;
+  std::vector<uint64_t> layer_unit_bytes;  // of each layer; empty: not stated
   std::vector<std::string> request_labels;
   std::string model;
   std::string source;

@@ -54,7 +54,8 @@ class TraceFile {
   // As above, [layers][top_k]; only where has_router_weights.
   virtual Result<std::span<const float>> Weights(uint64_t row) = 0;
   // What the routers of the layers `ahead` (1 or 2) further on said early, laid out as Experts:
-  // entry [layer] is the prediction for that layer.
+  // entry [layer] is the prediction for that layer. Valid until the next call with the same
+  // `ahead`.
   virtual Result<std::span<const int32_t>> Predicted(uint64_t row, uint32_t ahead) = 0;
   // Memory of the windows.
   virtual uint64_t window_bytes() const = 0;

@@ -6,6 +6,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/trace/column.h"
+#include "runtime/trace/info.h"
 #include "runtime/trace/metadata.h"
 #include "runtime/trace/trace.h"
 
@@ -15,8 +16,6 @@ namespace {
 using io::SafetensorsTensor;
 using io::SafetensorsType;
 
-// A row of every tensor together stays within this, so that windows stay bounded.
-constexpr uint64_t kMaxRowEntries = 1u << 20;
 constexpr std::array<const char*, 3> kIdColumns = {"experts", "predicted_1_ahead",
                                                    "predicted_2_ahead"};
 constexpr std::array<std::string_view, 7> kTensorNames = {
@@ -78,18 +77,17 @@ Status SafetensorsTrace::Load() {
   info_.experts = metadata.experts;
   info_.top_k = metadata.top_k;
   info_.layer_ids = std::move(metadata.layer_ids);
+  info_.layer_unit_bytes = std::move(metadata.layer_unit_bytes);
   info_.request_labels = std::move(metadata.request_labels);
   info_.model = std::move(metadata.model);
   info_.source = std::move(metadata.source);
   if (metadata.none) none_ = *metadata.none;
+  BERTH_RETURN_IF_ERROR(trace::CheckTraceShape(info_.layers, info_.experts, info_.top_k));
   row_entries_ = uint64_t{info_.layers} * info_.top_k;
-  if (row_entries_ > kMaxRowEntries) {
-    return InvalidArgumentError("layers x top_k is " + std::to_string(row_entries_) + ", at most " +
-                                std::to_string(kMaxRowEntries) + " are read");
-  }
   BERTH_RETURN_IF_ERROR(CheckNames());
   BERTH_RETURN_IF_ERROR(LoadColumns());
-  return LoadRequests();
+  BERTH_RETURN_IF_ERROR(LoadRequests());
+  return trace::CheckTraceInfo(info_);
 }
 
 // A misspelt optional tensor would be ignored silently otherwise.
@@ -168,44 +166,22 @@ Result<std::vector<uint32_t>> SafetensorsTrace::Counts(const SafetensorsTensor& 
   return std::vector<uint32_t>(values.begin(), values.end());
 }
 
-Status CheckSum(const char* name, const std::vector<uint32_t>& counts, uint64_t rows) {
-  uint64_t sum = 0;
-  for (uint32_t count : counts) sum += count;
-  if (sum == rows) return Status();
-  return InvalidArgumentError(std::string("tensor '") + name + "' sums to " + std::to_string(sum) +
-                              " rows, 'experts' has " + std::to_string(rows));
-}
-
 Status SafetensorsTrace::LoadRequests() {
   const SafetensorsTensor* requests = file_.Find("request_rows");
   if (requests == nullptr) return InvalidArgumentError("tensor 'request_rows' is missing");
   BERTH_ASSIGN_OR_RETURN(info_.request_rows, Counts(*requests, 1));
-  BERTH_RETURN_IF_ERROR(CheckSum("request_rows", info_.request_rows, info_.rows));
-  if (!info_.request_labels.empty() && info_.request_labels.size() != info_.request_rows.size()) {
-    return InvalidArgumentError("metadata 'request_labels' has " +
-                                std::to_string(info_.request_labels.size()) + " labels for " +
-                                std::to_string(info_.request_rows.size()) + " requests");
-  }
   if (const SafetensorsTensor* passes = file_.Find("pass_rows")) {
     BERTH_ASSIGN_OR_RETURN(info_.pass_rows, Counts(*passes, 1));
-    BERTH_RETURN_IF_ERROR(CheckSum("pass_rows", info_.pass_rows, info_.rows));
   }
   if (const SafetensorsTensor* streams = file_.Find("stream")) {
     BERTH_ASSIGN_OR_RETURN(info_.streams, Counts(*streams, 0));
-    if (info_.streams.size() != info_.request_rows.size()) {
-      return InvalidArgumentError("tensor 'stream' has " + std::to_string(info_.streams.size()) +
-                                  " entries for " + std::to_string(info_.request_rows.size()) +
-                                  " requests");
-    }
   }
   return Status();
 }
 
 Status SafetensorsTrace::BadId(uint32_t column, uint64_t row, size_t entry, int32_t id) const {
-  return OutOfRangeError(file_.name() + ": tensor '" + kIdColumns[column] + "', row " +
-                         std::to_string(row) + ", layer " + std::to_string(entry / info_.top_k) +
-                         ": expert id " + std::to_string(id) + ", but the trace has " +
-                         std::to_string(info_.experts) + " experts");
+  return trace::IdOutOfRange(info_, row, entry, id)
+      .Annotate(file_.name() + ": tensor '" + kIdColumns[column] + "'");
 }
 
 Result<std::span<const int32_t>> SafetensorsTrace::Ids(uint32_t column, uint64_t row) {

@@ -154,5 +154,36 @@ TEST(SafetensorsTest, WriterAndReaderAgree) {
   EXPECT_EQ(std::memcmp(piece.data(), "xyz", 3), 0);
 }
 
+TEST(SafetensorsTest, TensorsAreWrittenAtTheirPlaces) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "x.safetensors";
+  const std::vector<SafetensorsDeclaration> tensors = {{"first", SafetensorsType::kU8, {4}},
+                                                       {"second", SafetensorsType::kU8, {3}}};
+  auto writer = SafetensorsWriter::Create(path, tensors, {}, {.replace = false});
+  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+  const auto put = [&](size_t tensor, uint64_t offset, const std::string& bytes) {
+    return (*writer)->WriteAt(tensor, offset, std::as_bytes(std::span<const char>(bytes)));
+  };
+  ASSERT_TRUE(put(1, 1, "yz").ok());
+  ASSERT_TRUE(put(0, 0, "ABC").ok());
+  EXPECT_EQ(put(2, 0, "x").code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(put(0, 3, "DE").code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(put(0, ~uint64_t{0}, "DE").code(), StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(put(1, 0, "x").ok());
+  EXPECT_EQ((*writer)->Commit().code(), StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(put(0, 3, "D").ok());
+  ASSERT_TRUE((*writer)->Commit().ok());
+  auto file = SafetensorsFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  std::array<std::byte, 4> first;
+  std::array<std::byte, 3> second;
+  ASSERT_TRUE(file->Read(*file->Find("first"), 0, first).ok());
+  ASSERT_TRUE(file->Read(*file->Find("second"), 0, second).ok());
+  EXPECT_EQ(std::memcmp(first.data(), "ABCD", 4), 0);
+  EXPECT_EQ(std::memcmp(second.data(), "xyz", 3), 0);
+  EXPECT_EQ(SafetensorsWriter::Create(path, tensors, {}, {.replace = false}).status().code(),
+            StatusCode::kFailedPrecondition);
+}
+
 }  // namespace
 }  // namespace berth::io

@@ -119,6 +119,7 @@ class Judge final : public Policy {
     units_[unit].last = ++touches_;
     policy_.Touched(unit, resident);
   }
+  void Learned(std::span<double> heat) const override { policy_.Learned(heat); }
   bool Admit(UnitIndex unit) override { return policy_.Admit(unit); }
   void Inserted(UnitIndex unit) override {
     units_[unit].resident = true;

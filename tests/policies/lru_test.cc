@@ -1,4 +1,5 @@
-#include <list>
+#include <map>
+#include <set>
 
 #include "tests/policies/pool.h"
 #include "tests/policies/traffic.h"
@@ -33,28 +34,62 @@ TEST(Lru, AStepLargerThanThePoolRunsOutOfVictims) {
   EXPECT_EQ(pool.most_withheld(), 0u);
 }
 
-// The rule in its plainest form.
-class ListLru final : public Policy {
+// Hits do not stand before the misses of their step: 4 was touched before 2.
+TEST(Lru, AStepsUnitsStandInTheOrderOfTheirTouches) {
+  const PolicyOptions options = Options(10, 3);
+  const auto policy = MakeOrDie("lru", options);
+  Pool pool(*policy, options);
+  pool.Step(1, {1, 2, 3});
+  pool.Step(2, {4, 2});  // 1 leaves: 3 4 2
+  pool.Step(3, {5});     // 3 leaves: 4 2 5
+  pool.Step(4, {6});     // 4 leaves: 2 5 6
+  EXPECT_EQ(pool.victims(), (Units{1, 3, 4}));
+}
+
+TEST(Lru, ATouchedUnitThatDoesNotComeInLosesItsPlace) {
+  const PolicyOptions options = Options(10, 3);
+  const auto policy = MakeOrDie("lru", options);
+  Pool pool(*policy, options);
+  pool.Step(1, {1, 2, 3});
+  policy->BeginStep(2);
+  policy->Touched(4, false);
+  EXPECT_EQ(policy->NextVictim(pool), kNoUnit);  // all are of the step
+  pool.Step(3, {2});
+  const std::vector<UnitIndex> hinted = {4};
+  pool.Prefetch(3, hinted);  // 1 leaves: 3 2 4
+  pool.Step(4, {5, 6});      // 3 and 2 leave: 4 5 6
+  pool.Step(5, {7});
+  EXPECT_EQ(pool.victims(), (Units{1, 3, 2, 4}));
+}
+
+// The rule in its plainest form: when each unit was used last.
+class TimedLru final : public Policy {
  public:
   std::string_view name() const override { return "model"; }
-  void BeginStep(uint64_t) override {}
-  void Touched(UnitIndex unit, bool resident) override {
-    if (!resident) return;
-    Erased(unit);
-    Inserted(unit);
+  void BeginStep(uint64_t) override { touched_.clear(); }
+  void Touched(UnitIndex unit, bool) override {
+    used_[unit] = ++now_;
+    touched_.insert(unit);
   }
   bool Admit(UnitIndex) override { return true; }
-  void Inserted(UnitIndex unit) override { list_.push_back(unit); }
-  void Erased(UnitIndex unit) override { list_.remove(unit); }
-  UnitIndex NextVictim(const Evictable& evictable) override {
-    for (UnitIndex unit : list_) {
-      if (evictable(unit)) return unit;
-    }
-    return kNoUnit;
+  void Inserted(UnitIndex unit) override {
+    resident_.insert(unit);
+    if (!touched_.contains(unit)) used_[unit] = ++now_;
   }
+  void Erased(UnitIndex unit) override { resident_.erase(unit); }
+  UnitIndex NextVictim(const Evictable& evictable) override {
+    UnitIndex victim = kNoUnit;
+    for (UnitIndex unit : resident_) {
+      if (evictable(unit) && (victim == kNoUnit || used_[unit] < used_[victim])) victim = unit;
+    }
+    return victim;
+  }
+  void Learned(std::span<double>) const override {}
 
  private:
-  std::list<UnitIndex> list_;
+  std::map<UnitIndex, uint64_t> used_;
+  std::set<UnitIndex> resident_, touched_;  // touched: by this step
+  uint64_t now_ = 0;
 };
 
 void Drive(const PolicyOptions& options, Pool* pool) {
@@ -67,11 +102,11 @@ void Drive(const PolicyOptions& options, Pool* pool) {
   }
 }
 
-TEST(Lru, EqualsAListOnRandomTraffic) {
+TEST(Lru, EqualsTimesOfUseOnRandomTraffic) {
   PolicyOptions options = Options(100, 20);
   options.first_unit = 1000;
   const auto policy = MakeOrDie("lru", options);
-  ListLru model;
+  TimedLru model;
   Pool pool(*policy, options), model_pool(model, options);
   Drive(options, &pool);
   Drive(options, &model_pool);

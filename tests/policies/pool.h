@@ -32,12 +32,19 @@ inline std::unique_ptr<Policy> MakeOrDie(std::string_view spec, const PolicyOpti
   return std::move(policy).value();
 }
 
-// As `options`, with a profile in which all are equal where `policy` cannot do without one.
-inline PolicyOptions WithHeatFor(std::string_view policy, PolicyOptions options) {
+// As `options`, with what `policy` cannot do without: a profile in which all are equal, a future
+// that never changes.
+inline PolicyOptions WithNeedsOf(std::string_view policy, PolicyOptions options) {
   static const std::vector<double> kHeat(4096, 1);
+  static const std::vector<uint64_t> kNextUse = [] {
+    std::vector<uint64_t> next(4096);
+    for (size_t unit = 0; unit < next.size(); ++unit) next[unit] = 1 + unit * 7919 % 4096;
+    return next;
+  }();
   for (const PolicyInfo& info : Policies()) {
-    if (info.name == policy && info.needs_heat)
-      options.heat = std::span(kHeat).first(options.units);
+    if (info.name != policy.substr(0, policy.find(':'))) continue;
+    if (info.needs_heat) options.heat = std::span(kHeat).first(options.units);
+    if (info.needs_future) options.next_use = std::span(kNextUse).first(options.units);
   }
   return options;
 }

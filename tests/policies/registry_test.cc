@@ -16,7 +16,7 @@ std::string ErrorOf(std::string_view spec, const PolicyOptions& options = Option
 TEST(Registry, MakesEveryPolicyItNames) {
   ASSERT_GE(Policies().size(), 3u);
   for (const PolicyInfo& info : Policies()) {
-    EXPECT_EQ(MakeOrDie(info.name, WithHeatFor(info.name, Options(8, 4)))->name(), info.name);
+    EXPECT_EQ(MakeOrDie(info.name, WithNeedsOf(info.name, Options(8, 4)))->name(), info.name);
     EXPECT_FALSE(info.summary.empty());
   }
 }
@@ -36,9 +36,10 @@ TEST(Registry, TakesParameters) {
 }
 
 TEST(Registry, UnknownNames) {
-  EXPECT_EQ(ErrorOf("lfo"),
-            "there is no policy 'lfo' (did you mean 'lfu'?); there are hazard, lru, lfu, heat, arc, "
-            "slru, s3-fifo, 2q, sieve, clock, fifo, in-cache-lfu, static, random");
+  EXPECT_EQ(
+      ErrorOf("lfo"),
+      "there is no policy 'lfo' (did you mean 'lfu'?); there are hazard, lru, lfu, heat, arc, "
+      "slru, s3-fifo, 2q, sieve, clock, fifo, in-cache-lfu, static, random, belady");
   EXPECT_NE(ErrorOf("").find("there is no policy ''"), std::string::npos);
   EXPECT_NE(ErrorOf("LRU").find("there is no policy"), std::string::npos);
   EXPECT_EQ(ErrorOf("lru:decay=1"), "policy 'lru' has no parameter 'decay'; it takes none");
@@ -106,7 +107,7 @@ using RegistryDeathTest = testing::Test;
 
 TEST(RegistryDeathTest, BrokenInvariantsDoNotComputeOn) {
   for (const PolicyInfo& info : Policies()) {
-    PolicyOptions options = WithHeatFor(info.name, Options(8, 4));
+    PolicyOptions options = WithNeedsOf(info.name, Options(8, 4));
     options.first_unit = 100;
     const auto policy = MakeOrDie(info.name, options);
     policy->BeginStep(1);

@@ -31,6 +31,7 @@ class CutTraceTest : public ::testing::Test {
 
 TEST_F(CutTraceTest, KeepsLayersRowsAndNames) {
   TraceBuilder builder = TraceBuilder::Small();
+  builder.Meta("layer_unit_bytes", "[10, 20]");
   builder.Meta("layer_ids", "[3, 7]").Meta("request_labels", "[\"a\", \"b\"]").Meta("model", "m");
   builder.Set<int32_t>("pass_rows", SafetensorsType::kI32, {2}, {2, 2});
   builder.Set<int32_t>("stream", SafetensorsType::kI32, {2}, {4, 5});
@@ -45,6 +46,7 @@ TEST_F(CutTraceTest, KeepsLayersRowsAndNames) {
   const TraceInfo& info = (*trace)->info();
   EXPECT_EQ(info.layers, 1u);
   EXPECT_EQ(info.layer_ids, (std::vector<uint32_t>{7}));
+  EXPECT_EQ(info.layer_unit_bytes, (std::vector<uint64_t>{20}));
   EXPECT_EQ(info.request_rows, (std::vector<uint32_t>{1, 2}));
   EXPECT_EQ(info.request_labels, (std::vector<std::string>{"b", "a"}));
   EXPECT_EQ(info.streams, (std::vector<uint32_t>{5, 4}));
@@ -71,6 +73,9 @@ TEST_F(CutTraceTest, KeepsPredictionsWhereAsked) {
   ASSERT_TRUE(CutTrace(from_, cut, to_).ok());
   EXPECT_EQ((*TraceFile::Open(to_))->info().predictions_ahead, 0u);
   cut.predictions = true;
+  EXPECT_EQ(CutTrace(from_, cut, to_).code(), StatusCode::kFailedPrecondition);  // it is there
+  cut.replace = true;
+  EXPECT_EQ(CutTrace(from_, cut, from_).code(), StatusCode::kInvalidArgument);
   ASSERT_TRUE(CutTrace(from_, cut, to_).ok());
   auto trace = TraceFile::Open(to_);
   ASSERT_EQ((*trace)->info().predictions_ahead, 1u);
