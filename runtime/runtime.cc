@@ -26,6 +26,8 @@ std::span<const UnitTensor> Runtime::unit_layout(uint32_t layer) const {
 const ModelShape& Runtime::shape() const { return engine_->shape(); }
 const RuntimeInfo& Runtime::info() const { return engine_->info(); }
 Stats Runtime::stats() const { return engine_->stats(); }
+void Runtime::Learned(std::vector<double>* heat) const { engine_->Learned(heat); }
+void Runtime::WaitIdle() { engine_->WaitIdle(); }
 void Runtime::Close() { engine_->Close(); }
 
 Result<std::unique_ptr<Session>> Runtime::NewSession(const SessionOptions& options) {

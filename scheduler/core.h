@@ -1,11 +1,11 @@
 // Core: the passive state machine that decides where units are and in what order they move.
 //
-// No threads, no clock, no I/O. Inputs are submissions (steps, hints, leases) and completions;
-// outputs go to a Sink. Decisions depend on the order of submissions alone: when a step is
-// submitted, its hits, victims, slots, ring places, waves and sources are fixed as if every earlier
-// transfer were done. Completions release decided actions and change none of them (but a failed
-// read, copy or table update, which takes its unit out of residency again; after a table update
-// that failed nobody knows where the table points, so its slot is given to nobody any more).
+// No threads, no clock, no I/O. Inputs are submissions (steps, hints, leases, a warm start) and
+// completions; outputs go to a Sink. Decisions depend on the order of submissions alone: when a
+// step is submitted, its hits, victims, slots, ring places, waves and sources are fixed as if every
+// earlier transfer were done. Completions release decided actions and change none of them (but a
+// failed read, copy or table update, which takes its unit out of residency again; after a table
+// update that failed nobody knows where the table points, so its slot is given to nobody any more).
 //
 // Not thread-safe: the owner serializes all calls. Calls must not come from inside the sink.
 // No operator new after Create while callers keep to max_tickets, max_rows, max_prefetch_units.
@@ -92,6 +92,15 @@ class Core final : private OpGraph::Listener {
   // max_prefetch_units guesses stand unused already, or only guesses or the hint's own units could
   // leave. A guess that stays wrong leaves as the policy would have it, for a miss of a step.
   Status SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass);
+  // Before the first step or hint: loads units into slots that are empty, in this order. Those
+  // that have a slot already, or find none empty, are passed over; a unit that cannot be read is
+  // simply not there. At most warm_batch() at once, and idle() before the next batch; a
+  // FailedPrecondition later on.
+  Status SubmitWarm(std::span<const UnitIndex> units);
+  uint32_t warm_batch() const { return MaxLiveUnits(options_); }
+  // What fills the arenas with CoreOptions::heat: the hottest units of each pool, as many as it has
+  // slots, the hottest last, so that it counts as used last. None without heat.
+  std::vector<UnitIndex> WarmUnits() const;
   // Pins units on their cards until ReleaseLease; loads those that have no slot. All or none:
   // ResourceExhausted where fewer than 3 x top_k slots of a pool would stay unpinned, or nothing
   // may leave for a unit (units that were already on their way then stay, unpinned).
@@ -110,6 +119,8 @@ class Core final : private OpGraph::Listener {
   bool idle() const { return graph_.live_count() == 0; }
 
   const Counters& counters() const { return counters_; }
+  // What the arenas' policies learned, [units], as CoreOptions::heat has it.
+  void Learned(std::vector<double>* heat) const;
   // The arena slot that holds `unit` on its card, by decision; slot kNoSlot if none.
   CardSlot Find(UnitIndex unit) const;
   uint32_t chunk() const { return chunk_; }
@@ -163,7 +174,7 @@ class Core final : private OpGraph::Listener {
     std::vector<OpRef> table_op;  // last table update of each unit
     std::unique_ptr<TransferQueue> copies;
   };
-  enum class Why : uint8_t { kStep, kHint, kLease };
+  enum class Why : uint8_t { kStep, kHint, kLease, kWarm };
 
   static uint32_t GraphOps(const CoreOptions& options);
   static uint32_t GraphEdges(const CoreOptions& options);
@@ -188,6 +199,7 @@ class Core final : private OpGraph::Listener {
   // Where in host memory the unit's bytes are or will be; decides a read where they are not.
   HostSlot Source(UnitIndex unit, bool to_arena, Why why);
   void CountLookup(Why why, bool hit, bool late);
+  void CountGuesses();
   HostSlot TakeHost(UnitIndex unit);
   HostSlot TakeStaging(Why why);
   void AddRead(UnitIndex unit, const HostSlot& to, Why why);

@@ -37,7 +37,20 @@ Status Core::SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64
       ++count.prefetch_admitted;
     }
   }
+  CountGuesses();
   return Status();
+}
+
+// Wherever guesses may have ended: at a touch, or by leaving.
+void Core::CountGuesses() {
+  for (size_t c = 0; c < cards_.size(); ++c) {
+    const Tier& arena = *cards_[c].arena;
+    CardCounters& count = counters_.cards[c];
+    count.prefetch_used = arena.guesses_used();
+    count.prefetch_wasted = arena.guesses_wasted();
+    count.prefetch_unused = arena.guesses();
+    count.bytes_prefetch_wasted = arena.guess_bytes_wasted();
+  }
 }
 
 Status Core::CheckLease(std::span<const UnitIndex> units) {
@@ -100,6 +113,7 @@ Result<LeaseId> Core::SubmitLease(std::span<const UnitIndex> units, uint64_t coo
     arena.Pin(index);
     lease.slots.push_back({card, index});
   }
+  CountGuesses();
   if (!status.ok()) {
     for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
     ++counters_.leases_refused;

@@ -160,6 +160,7 @@ void Core::PublishDone(OpId id, const Status& status) {
     Card& card = cards_[op.card.card];
     card.arena->Retire(card.base[op.card.size_class] + op.card.slot);
     ++counters_.failed_updates;
+    CountGuesses();
   }
   Complete(index, status);
 }
@@ -227,6 +228,7 @@ void Core::Forget(uint32_t index) {
     if (slot.unit == op.unit && slot.generation == op.slot_generation) {
       cards_[op.card.card].arena->Leave(cards_[op.card.card].base[op.card.size_class] +
                                         op.card.slot);
+      CountGuesses();
     }
     return;
   }

@@ -88,6 +88,7 @@ Result<TicketId> Core::SubmitStep(const StepSpec& step) {
   }
   ticket.waves_left = 1;  // held until all waves are there
   for (uint32_t card = 0; card < cards_.size(); ++card) PlanCard(card, index);
+  CountGuesses();
   if (--ticket.waves_left == 0) {
     ticket.live = false;
     free_tickets_.push_back(index);
@@ -279,7 +280,9 @@ void Core::Load(UnitIndex unit, const CardSlot& to, Why why) {
   slot.load = graph_.ref(copy);
   CardCounters& count = counters_.cards[to.card];
   ++count.units_h2d;
-  (prefetch ? count.bytes_h2d_prefetch : count.bytes_h2d_demand) += geometry_.payload_bytes(unit);
+  (prefetch            ? count.bytes_h2d_prefetch
+   : why == Why::kWarm ? count.bytes_h2d_warm
+                       : count.bytes_h2d_demand) += geometry_.payload_bytes(unit);
   if (options_.host_exclusive && !to.ring && !from.staging) {
     // Promotion: the host slot is free once the copy has read it.
     host_->Leave(host_base_[from.size_class] + from.slot);
@@ -337,6 +340,9 @@ void Core::CountLookup(Why why, bool hit, bool late) {
     case Why::kLease:
       ++(hit ? count.lease_hits : count.lease_misses);
       break;
+    case Why::kWarm:
+      ++(hit ? count.warm_hits : count.warm_misses);
+      break;
   }
 }
 
@@ -381,9 +387,10 @@ void Core::AddRead(UnitIndex unit, const HostSlot& to, Why why) {
   graph_.BecomeWriter(index, &slot.sync);
   slot.load = graph_.ref(index);
   StorageCounters& count = counters_.storage;
-  ++(prefetch ? count.units_prefetch : count.units_demand);
+  const bool warm = why == Why::kWarm;
+  ++(prefetch ? count.units_prefetch : warm ? count.units_warm : count.units_demand);
   const uint64_t payload = geometry_.payload_bytes(unit);
-  (prefetch ? count.bytes_prefetch : count.bytes_demand) += payload;
+  (prefetch ? count.bytes_prefetch : warm ? count.bytes_warm : count.bytes_demand) += payload;
   count.bytes_alignment += geometry_.read_bytes(unit) - payload;
   graph_.Release(index);
 }

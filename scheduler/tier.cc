@@ -31,6 +31,7 @@ class NotOfStep final : public policies::Evictable {
 Result<std::unique_ptr<Tier>> Tier::Create(const Geometry& geometry, const TierOptions& options) {
   std::unique_ptr<Tier> tier(new Tier());
   tier->experts_ = geometry.experts;
+  tier->layer_payload_bytes_ = geometry.layer_payload_bytes;
   tier->slot_of_unit_.assign(geometry.units(), kNone);
   tier->pool_of_layer_.assign(geometry.layers, kNone);
   uint32_t first_slot = 0;
@@ -94,6 +95,8 @@ Status Tier::AddPool(const Geometry& geometry, const TierOptions& options, uint3
   Pool pool;
   BERTH_ASSIGN_OR_RETURN(pool.policy, policies::MakePolicy(options.policy, policy));
   pool.slots = slots;
+  pool.first_unit = policy.first_unit;
+  pool.range_units = policy.units;
   pool.sweep_limit = std::max<uint32_t>(
       1, static_cast<uint32_t>(options.sweep_share * static_cast<double>(slots)));
   pool.free.reserve(slots);
@@ -120,7 +123,7 @@ void Tier::Touch(UnitIndex unit) {
   const uint32_t index = slot_of_unit_[unit];
   pool.policy->Touched(unit, index != kNone);
   if (index == kNone) return;
-  EndGuess(&slots_[index]);
+  EndGuess(&slots_[index], /*used=*/true);
   if (!slots_[index].sweep) return;
   UnlinkSweep(&pool, index);
   if (sweep_step_) LinkSweep(&pool, index);  // to the end of the line
@@ -158,15 +161,21 @@ uint32_t Tier::TakeFor(UnitIndex unit, const policies::Evictable& evictable, Uni
     BERTH_CHECK(evictable(*victim));
     Leave(leaving);
   }
-  const uint32_t index = pool.free.back();
-  pool.free.pop_back();
+  const uint32_t index = Place(unit, &pool);
+  if (sweep_step_) LinkSweep(&pool, index);
+  return index;
+}
+
+// Puts the unit into the next free slot.
+uint32_t Tier::Place(UnitIndex unit, Pool* pool) {
+  const uint32_t index = pool->free.back();
+  pool->free.pop_back();
   Slot& slot = slots_[index];
   slot.unit = unit;
   ++slot.generation;
   slot_of_unit_[unit] = index;
   ++resident_;
-  pool.policy->Inserted(unit);
-  if (sweep_step_) LinkSweep(&pool, index);
+  pool->policy->Inserted(unit);
   return index;
 }
 
@@ -175,7 +184,7 @@ void Tier::Leave(uint32_t index) {
   BERTH_CHECK(slot.unit != kNoUnit && slot_of_unit_[slot.unit] == index);
   Pool& pool = pools_[slot.pool];
   if (slot.sweep) UnlinkSweep(&pool, index);
-  EndGuess(&slot);
+  EndGuess(&slot, /*used=*/false);
   pool.policy->Erased(slot.unit);
   slot_of_unit_[slot.unit] = kNone;
   slot.unit = kNoUnit;
@@ -193,10 +202,12 @@ void Tier::Retire(uint32_t index) {
   slot.retired = true;
 }
 
-void Tier::EndGuess(Slot* slot) {
+void Tier::EndGuess(Slot* slot, bool used) {
   if (!slot->guess) return;
   slot->guess = false;
   --guesses_;
+  ++(used ? guesses_used_ : guesses_wasted_);
+  if (!used) guess_bytes_wasted_ += layer_payload_bytes_[slot->unit / experts_];
 }
 
 void Tier::LinkSweep(Pool* pool, uint32_t index) {

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,22 @@ class Tier {
   uint32_t TakeGuess(UnitIndex unit, const std::vector<uint64_t>& stamps, uint64_t stamp,
                      UnitIndex* victim);
   uint32_t guesses() const { return guesses_; }
+  // What became of those that are guesses no more.
+  uint64_t guesses_used() const { return guesses_used_; }
+  uint64_t guesses_wasted() const { return guesses_wasted_; }
+  uint64_t guess_bytes_wasted() const { return guess_bytes_wasted_; }
+  // ---- before the first step
+  // A warm start begins: units come in of which no step has spoken.
+  void BeginWarm(uint64_t pass);
+  // An empty slot for `unit`, which has none; kNone where there is none. The policy is not asked
+  // whether it admits the unit: a profile spoke for it.
+  uint32_t TakeEmpty(UnitIndex unit);
+  // The hottest units of each pool, as many as it has slots, of those with any heat ([units]); the
+  // lower index of equally hot ones.
+  std::vector<UnitIndex> Hottest(std::span<const double> heat) const;
+  // What the policies learned, [units]; 0 for units that have no pool.
+  void Learned(std::span<double> heat) const;
+
   // Takes back the decision that `slot` holds its unit (a failed load, a promotion).
   void Leave(uint32_t slot);
   // Nobody gets this slot again.
@@ -114,6 +131,8 @@ class Tier {
     std::unique_ptr<policies::Policy> policy;
     std::vector<uint32_t> free;  // slots, the next on top
     uint32_t slots = 0;
+    UnitIndex first_unit = 0;  // the policy's range
+    uint32_t range_units = 0;
     uint32_t sweep_first = kNone, sweep_last = kNone;
     uint32_t sweep_count = 0;
     uint32_t sweep_limit = 0;
@@ -122,7 +141,8 @@ class Tier {
   Status AddPool(const Geometry& geometry, const TierOptions& options, uint32_t size_class,
                  uint32_t first_layer, uint32_t end_layer, uint32_t first_slot, uint32_t slots);
   uint32_t TakeFor(UnitIndex unit, const policies::Evictable& evictable, UnitIndex* victim);
-  void EndGuess(Slot* slot);
+  uint32_t Place(UnitIndex unit, Pool* pool);
+  void EndGuess(Slot* slot, bool used);
   void LinkSweep(Pool* pool, uint32_t slot);
   void UnlinkSweep(Pool* pool, uint32_t slot);
   uint32_t SweepVictim(const Pool& pool, const policies::Evictable& evictable) const;
@@ -134,7 +154,11 @@ class Tier {
   std::vector<uint32_t> pool_of_layer_;  // kNone: the layer's class has no slots
   uint32_t experts_ = 0;
   uint32_t resident_ = 0;
+  std::vector<uint32_t> layer_payload_bytes_;
   uint32_t guesses_ = 0;
+  uint64_t guesses_used_ = 0;
+  uint64_t guesses_wasted_ = 0;
+  uint64_t guess_bytes_wasted_ = 0;
   bool sweep_step_ = false;
 };
 

@@ -25,6 +25,8 @@ const char* TypeName(ConfigType type) {
       return "a number";
     case ConfigType::kBytes:
       return "a size (4096 or \"1.5GB\")";
+    case ConfigType::kBytesOrAuto:
+      return "a size (4096 or \"1.5GB\") or \"auto\"";
     case ConfigType::kFlag:
       return "true or false";
   }
@@ -38,17 +40,21 @@ std::string NumberText(double value) {
   return std::string(text, end.ptr);
 }
 
+bool IsBytes(ConfigType type) {
+  return type == ConfigType::kBytes || type == ConfigType::kBytesOrAuto;
+}
+
 // False where the node is not of the type.
 bool ValueText(const toml::node& node, ConfigType type, std::string* text) {
   if (const auto* string = node.as_string()) {
     *text = string->get();
-    return type == ConfigType::kString ||
-           (type == ConfigType::kBytes && ParseBytes(string->get()).ok());
+    if (type == ConfigType::kBytesOrAuto && *text == "auto") return true;
+    return type == ConfigType::kString || (IsBytes(type) && ParseBytes(*text).ok());
   }
   if (const auto* integer = node.as_integer()) {
     *text = std::to_string(integer->get());
     if (type == ConfigType::kNumber) return true;
-    return (type == ConfigType::kInteger || type == ConfigType::kBytes) && integer->get() >= 0;
+    return (type == ConfigType::kInteger || IsBytes(type)) && integer->get() >= 0;
   }
   if (const auto* number = node.as_floating_point()) {
     *text = NumberText(number->get());

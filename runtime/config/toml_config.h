@@ -19,10 +19,11 @@ namespace berth {
 
 enum class ConfigType : uint8_t {
   kString,
-  kInteger,  // whole, not negative
-  kNumber,   // whole or not
-  kBytes,    // a whole number, or a string that ParseBytes takes
-  kFlag,     // true or false
+  kInteger,      // whole, not negative
+  kNumber,       // whole or not
+  kBytes,        // a whole number, or a string that ParseBytes takes
+  kBytesOrAuto,  // kBytes, or the word auto
+  kFlag,         // true or false
 };
 
 struct ConfigKey {

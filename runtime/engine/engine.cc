@@ -49,6 +49,13 @@ void Engine::Close() {
   if (storage_ != nullptr) storage_->Close();
 }
 
+void Engine::WaitIdle() {
+  MutexLock lock(&mutex_);
+  ++idle_waiters_;
+  while (!core_->idle() || steps_under_way_ > 0) changed_.Wait(&mutex_);
+  --idle_waiters_;
+}
+
 Stats Engine::stats() {
   MutexLock lock(&mutex_);
   Stats stats;
@@ -56,6 +63,11 @@ Stats Engine::stats() {
   stats.time = clock_.Read();
   stats.moved = moved_;
   return stats;
+}
+
+void Engine::Learned(std::vector<double>* heat) {
+  MutexLock lock(&mutex_);
+  core_->Learned(heat);
 }
 
 Result<uint32_t> Engine::OpenSession() {

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "arena/arena_plan.h"
 #include "arena/card_arena.h"
 #include "berth/runtime.h"
 #include "io/storage.h"
@@ -25,6 +24,7 @@
 #include "runtime/engine/checksum_worker.h"
 #include "runtime/engine/host_layout.h"
 #include "runtime/engine/step_place.h"
+#include "runtime/plan/memory_plan.h"
 #include "scheduler/core.h"
 
 namespace berth {
@@ -52,6 +52,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   std::span<const UnitTensor> unit_layout(uint32_t layer) const { return unit_layouts_[layer]; }
   uint32_t max_rows() const { return options_.max_rows; }
   Stats stats();
+  void Learned(std::vector<double>* heat);
 
   Result<uint32_t> OpenSession();
   void CloseSession(uint32_t session);
@@ -63,6 +64,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   Status WaitLease(uint32_t place);
   std::pair<uint32_t, const std::byte*> LeasedUnit(uint32_t place, size_t i);  // card, address
   void ReleaseLease(uint32_t place);
+  void WaitIdle();
   void Close();
 
  private:
@@ -90,6 +92,8 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
     uint32_t extent = 0;
     scheduler::HostSlot slot;
   };
+  static_assert(sizeof(ReadRecord) + sizeof(ArrivedUnit) + sizeof(io::ReadRequest) <=
+                kBytesPerRead);
   struct LeasePlace {
     bool used = false;
     bool ready = false;
@@ -104,19 +108,12 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   void MakeUnitLayouts();
   Status OpenAll(const EngineHooks& hooks);
   Status OpenCards();
-  Status PlanMemory();
-  // A host card's memory is the machine's.
-  static bool IsHostDevice(std::string_view name) { return name.starts_with("host"); }
-  void SetCoreOptions();
-  Status PlanHostTier(uint64_t* bytes);
-  Status PlanStaging(uint64_t* bytes);
-  Status PlanArenas(uint64_t taken);
-  uint64_t WorkspaceBytes() const;
-  uint64_t BooksBytes() const;
+  Status MakePlan();
   Status AllocateCards();
   Status OpenReads(const EngineHooks& hooks);
   Status MakeStreams();
   void FillInfo();
+  void Preload();
 
   // scheduler::Sink, under mutex_.
   void Read(const scheduler::ReadAction& action) override BERTH_REQUIRES(mutex_);
@@ -137,7 +134,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
 
   // An action that a stream did not take is answered with why, once the core has returned.
   void Refused(scheduler::OpKind kind, scheduler::OpId op, Status status) BERTH_REQUIRES(mutex_);
-  // After every call of the core: answers what was refused, and wakes a Close that waits.
+  // After every call of the core: answers what was refused, and wakes who waits for its end.
   void Settle() BERTH_REQUIRES(mutex_);
   std::byte* Address(const scheduler::CardSlot& slot);
   void EndStep(StepPlace* place, const Status& status) BERTH_REQUIRES(mutex_);
@@ -149,8 +146,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   RuntimeInfo info_;
   std::vector<std::vector<UnitTensor>> unit_layouts_;  // per layer
   std::unique_ptr<Catalog> catalog_;
-  scheduler::CoreOptions core_options_;
-  std::vector<arena::ArenaPlan> arena_plans_;
+  MemoryPlan plan_;
   uint64_t available_bytes_ = 0;              // of the machine, read once
   std::vector<io::BufferRegion> registered_;  // with the cards
 
@@ -178,6 +174,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   };
   std::vector<Refusal> refusals_ BERTH_GUARDED_BY(mutex_);
   uint32_t steps_under_way_ BERTH_GUARDED_BY(mutex_) = 0;
+  uint32_t idle_waiters_ BERTH_GUARDED_BY(mutex_) = 0;
   bool closed_ BERTH_GUARDED_BY(mutex_) = false;
   ActivityClock clock_ BERTH_GUARDED_BY(mutex_);
   MovedBytes moved_ BERTH_GUARDED_BY(mutex_);

@@ -31,7 +31,7 @@ void Engine::Settle() {
         break;
     }
   }
-  if (closed_) changed_.SignalAll();
+  if (closed_ || idle_waiters_ > 0) changed_.SignalAll();
 }
 
 std::byte* Engine::Address(const scheduler::CardSlot& slot) {

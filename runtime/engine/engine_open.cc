@@ -6,33 +6,9 @@
 
 #include "arena/topology.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/sizes_of.h"
 
 namespace berth {
-namespace {
-
-constexpr uint32_t kMaxTickets = 1u << 16;
-
-Status CheckOptions(const RuntimeOptions& o) {
-  const auto at_least_one = [](uint32_t value, const char* name) {
-    return value > 0 ? Status() : InvalidArgumentError(std::string(name) + " must be at least 1");
-  };
-  BERTH_RETURN_IF_ERROR(at_least_one(o.max_rows, "max_rows"));
-  BERTH_RETURN_IF_ERROR(at_least_one(o.max_sessions, "max_sessions"));
-  BERTH_RETURN_IF_ERROR(at_least_one(o.max_in_flight, "max_in_flight"));
-  BERTH_RETURN_IF_ERROR(at_least_one(o.chunk, "--chunk"));
-  if (static_cast<uint64_t>(o.max_sessions) * o.max_in_flight > kMaxTickets) {
-    return InvalidArgumentError("max_sessions x max_in_flight must be at most " +
-                                std::to_string(kMaxTickets) + " steps");
-  }
-  if (o.cards.empty()) return InvalidArgumentError("no card: give at least one --device");
-  if (o.cards.size() > 64) return InvalidArgumentError("more than 64 cards");
-  if (!(o.sweep_share > 0 && o.sweep_share <= 1)) {
-    return InvalidArgumentError("--sweep-share must be above 0 and at most 1");
-  }
-  return Status();
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Catalog>> Engine::ReadModel(const RuntimeOptions& options) {
   CatalogOptions catalog_options;
@@ -42,14 +18,20 @@ Result<std::unique_ptr<Catalog>> Engine::ReadModel(const RuntimeOptions& options
 }
 
 ModelShape Engine::ShapeOf(const Catalog& catalog) {
-  ModelShape shape = {catalog.layers(), catalog.experts(), catalog.top_k(), catalog.hidden(), {}};
-  for (uint32_t l = 0; l < catalog.layers(); ++l) shape.blocks.push_back(catalog.layer(l).block);
+  ModelShape shape = {
+      catalog.layers(), catalog.experts(), catalog.top_k(), catalog.hidden(), {}, {}};
+  for (uint32_t l = 0; l < catalog.layers(); ++l) {
+    shape.blocks.push_back(catalog.layer(l).block);
+    uint64_t bytes = 0;
+    for (const Extent& extent : catalog.extents(catalog.unit({l, 0}))) bytes += extent.bytes;
+    shape.unit_bytes.push_back(bytes);
+  }
   return shape;
 }
 
 Result<std::unique_ptr<Engine>> Engine::Open(const RuntimeOptions& options,
                                              const EngineHooks& hooks) {
-  BERTH_RETURN_IF_ERROR(CheckOptions(options));
+  BERTH_RETURN_IF_ERROR(CheckRuntimeOptions(options));
   BERTH_ASSIGN_OR_RETURN(std::unique_ptr<Catalog> catalog, ReadModel(options));
   return Open(options, std::move(catalog), hooks);
 }
@@ -57,7 +39,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const RuntimeOptions& options,
 Result<std::unique_ptr<Engine>> Engine::Open(const RuntimeOptions& options,
                                              std::unique_ptr<Catalog> catalog,
                                              const EngineHooks& hooks) {
-  BERTH_RETURN_IF_ERROR(CheckOptions(options));
+  BERTH_RETURN_IF_ERROR(CheckRuntimeOptions(options));
   std::unique_ptr<Engine> engine(new Engine(options));
   engine->catalog_ = std::move(catalog);
   engine->shape_ = ShapeOf(*engine->catalog_);
@@ -90,21 +72,17 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
   BERTH_ASSIGN_OR_RETURN(available_bytes_, arena::AvailableHostBytes());
   info_.machine = arena::ReadTopology().Description();
   BERTH_RETURN_IF_ERROR(OpenCards());
-  BERTH_RETURN_IF_ERROR(PlanMemory());
+  BERTH_RETURN_IF_ERROR(MakePlan());
   BERTH_RETURN_IF_ERROR(AllocateCards());
   BERTH_RETURN_IF_ERROR(OpenReads(hooks));
   BERTH_RETURN_IF_ERROR(MakeStreams());
   FillInfo();
+  if (options_.preload) Preload();
   return Status();
 }
 
 Status Engine::OpenCards() {
   for (const CardConfig& config : options_.cards) {
-    for (const Card& card : cards_) {
-      if (card.device->info().name == config.device) {
-        return InvalidArgumentError("--device " + config.device + " is given twice");
-      }
-    }
     kernels::DeviceOptions device;
     device.name = config.device;
     device.memory_bytes = config.memory_bytes;
@@ -124,20 +102,31 @@ Status Engine::OpenCards() {
   return Status();
 }
 
+Status Engine::MakePlan() {
+  const ModelSizes sizes = SizesOf(*catalog_);
+  PlanInputs inputs;
+  inputs.options = &options_;
+  inputs.model = &sizes;
+  inputs.available_bytes = available_bytes_;
+  for (const Card& card : cards_) inputs.card_free_bytes.push_back(card.device->free_bytes());
+  BERTH_ASSIGN_OR_RETURN(plan_, PlanMemory(inputs));
+  return Status();
+}
+
 Status Engine::AllocateCards() {
   for (size_t c = 0; c < cards_.size(); ++c) {
     BERTH_ASSIGN_OR_RETURN(cards_[c].arena,
-                           arena::CardArena::Create(cards_[c].device.get(), arena_plans_[c]));
+                           arena::CardArena::Create(cards_[c].device.get(), plan_.arenas[c]));
     BERTH_RETURN_IF_ERROR(cards_[c].device->CreateTable(catalog_->units()));
   }
   return Status();
 }
 
 Status Engine::OpenReads(const EngineHooks& hooks) {
-  BERTH_ASSIGN_OR_RETURN(host_, HostLayout::Create(catalog_.get(), core_options_.host_class_slots,
-                                                   core_options_.staging_slots +
-                                                       core_options_.prefetch_staging_slots));
-  const uint32_t outstanding = core_options_.max_reads * core_options_.geometry.drives;
+  BERTH_ASSIGN_OR_RETURN(
+      host_, HostLayout::Create(catalog_.get(), plan_.core.host_class_slots,
+                                plan_.core.staging_slots + plan_.core.prefetch_staging_slots));
+  const uint32_t outstanding = plan_.core.max_reads * plan_.core.geometry.drives;
   io::StorageOptions storage;
   for (const ModelFile& file : catalog_->files()) storage.paths.push_back(file.path);
   storage.buffers = host_.regions();
@@ -150,10 +139,10 @@ Status Engine::OpenReads(const EngineHooks& hooks) {
     reads_.resize(outstanding);
     for (uint32_t r = outstanding; r > 0; --r) free_reads_.push_back(r - 1);
     extents_left_.resize(host_.slot_count());
-    leases_.resize(core_options_.max_leases);
-    for (LeasePlace& lease : leases_) lease.units.reserve(core_options_.max_lease_units);
+    leases_.resize(plan_.core.max_leases);
+    for (LeasePlace& lease : leases_) lease.units.reserve(plan_.core.max_lease_units);
     session_open_.resize(options_.max_sessions);
-    BERTH_ASSIGN_OR_RETURN(core_, scheduler::Core::Create(core_options_, this));
+    BERTH_ASSIGN_OR_RETURN(core_, scheduler::Core::Create(plan_.core, this));
   }
   if (info_.checksums) {
     // make_unique could not see the private base.
@@ -172,7 +161,7 @@ Status Engine::OpenReads(const EngineHooks& hooks) {
 // One stream per purpose, so that a withdrawal from the table does not wait behind copies nor a
 // copy behind math. Queues hold all that can be under way, twice: the work and its notice.
 Status Engine::MakeStreams() {
-  const uint32_t live = scheduler::Core::MaxLiveUnits(core_options_);
+  const uint32_t live = scheduler::Core::MaxLiveUnits(plan_.core);
   uint32_t max_ffn = 0;
   for (uint32_t l = 0; l < catalog_->layers(); ++l) {
     max_ffn = std::max(max_ffn, catalog_->layer(l).spec.ffn);
@@ -193,17 +182,17 @@ Status Engine::MakeStreams() {
   };
   for (Card& card : cards_) {
     BERTH_RETURN_IF_ERROR(
-        make(card, "copy in", core_options_.max_copies, &copy_port_, false, &card.copy_in));
+        make(card, "copy in", plan_.core.max_copies, &copy_port_, false, &card.copy_in));
     BERTH_RETURN_IF_ERROR(
-        make(card, "copy out", core_options_.max_copies, &copy_port_, false, &card.copy_out));
+        make(card, "copy out", plan_.core.max_copies, &copy_port_, false, &card.copy_out));
     BERTH_RETURN_IF_ERROR(make(card, "table", 2 * live, &table_port_, false, &card.table));
-    BERTH_RETURN_IF_ERROR(make(card, "compute", live + 2 * core_options_.max_tickets, &wave_port_,
-                               true, &card.compute));
+    BERTH_RETURN_IF_ERROR(
+        make(card, "compute", live + 2 * plan_.core.max_tickets, &wave_port_, true, &card.compute));
   }
   BERTH_RETURN_IF_ERROR(
-      make(cards_[0], "reduce", core_options_.max_tickets, &reduce_port_, false, &reduce_));
-  places_.reserve(core_options_.max_tickets);
-  for (uint32_t p = 0; p < core_options_.max_tickets; ++p) {
+      make(cards_[0], "reduce", plan_.core.max_tickets, &reduce_port_, false, &reduce_));
+  places_.reserve(plan_.core.max_tickets);
+  for (uint32_t p = 0; p < plan_.core.max_tickets; ++p) {
     places_.emplace_back(options_.max_rows, shape_.top_k, shape_.hidden, shape_.experts,
                          options_.compute);
   }
@@ -212,28 +201,20 @@ Status Engine::MakeStreams() {
 
 void Engine::FillInfo() {
   MutexLock lock(&mutex_);
-  for (size_t c = 0; c < cards_.size(); ++c) {
-    const arena::ArenaPlan& plan = arena_plans_[c];
-    CardInfo card;
-    card.device = options_.cards[c].device;
-    card.arena_bytes = plan.arena.used_bytes;
-    card.arena_slots = plan.arena.slots;
-    card.class_slots = core_options_.cards[c].class_slots;
-    card.ring_slots = plan.ring_slots;
-    info_.memory.arena_bytes += plan.arena.used_bytes;
-    info_.memory.ring_bytes += plan.ring_bytes();
-    info_.memory.workspace_bytes += cards_[c].device->workspace_bytes();
-    info_.cards.push_back(std::move(card));
-  }
-  info_.host_class_slots = core_options_.host_class_slots;
-  info_.staging_slots = core_options_.staging_slots + core_options_.prefetch_staging_slots;
+  RuntimeInfo planned = PlannedInfo(options_, plan_);
+  info_.cards = std::move(planned.cards);
+  info_.memory = planned.memory;
+  info_.host_class_slots = std::move(planned.host_class_slots);
+  info_.staging_slots = planned.staging_slots;
+  for (std::string& note : planned.notes) info_.notes.push_back(std::move(note));
+  for (const Card& card : cards_) info_.memory.workspace_bytes += card.device->workspace_bytes();
   info_.chunk = core_->chunk();
   info_.io_rung = io::RungName(storage_->info().rung);
   info_.io_reason = storage_->info().reason;
   info_.memory.host_tier_bytes = host_.tier_bytes();
   info_.memory.staging_bytes = host_.staging_bytes();
   for (const StepPlace& place : places_) info_.memory.workspace_bytes += place.bytes();
-  info_.memory.books_bytes = core_->resident_bytes() + BooksBytes();
+  info_.memory.books_bytes = core_->resident_bytes() + plan_.books_bytes;
   info_.memory.catalog_bytes = catalog_->resident_bytes();
   for (const std::string& note : core_->notes()) info_.notes.push_back(note);
   for (std::string& note : host_.notes()) info_.notes.push_back(std::move(note));

@@ -12,7 +12,7 @@ Status CheckReportBalance(const Stats& stats, bool all_done) {
   if (!all_done) return Status();
   uint64_t h2d = 0, d2h = 0;
   for (const CardCounters& card : c.cards) {
-    h2d += card.bytes_h2d_demand + card.bytes_h2d_prefetch;
+    h2d += card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm;
     d2h += card.bytes_d2h;
   }
   const auto differ = [](const char* what, uint64_t decided, uint64_t moved) {
@@ -22,7 +22,7 @@ Status CheckReportBalance(const Stats& stats, bool all_done) {
   if (h2d != stats.moved.h2d) return differ("copies to cards", h2d, stats.moved.h2d);
   if (d2h != stats.moved.d2h) return differ("copies from cards", d2h, stats.moved.d2h);
   // A read that ends with its file brings fewer bytes of rounding than it asked for.
-  const uint64_t payload = c.storage.bytes_demand + c.storage.bytes_prefetch;
+  const uint64_t payload = c.storage.bytes_demand + c.storage.bytes_prefetch + c.storage.bytes_warm;
   if (stats.moved.storage < payload || stats.moved.storage > payload + c.storage.bytes_alignment) {
     return differ("reads", payload + c.storage.bytes_alignment, stats.moved.storage);
   }

@@ -8,7 +8,8 @@
 namespace berth {
 
 // The core's sums, and what it decided to move against what drivers saw moving. `all_done`: every
-// step succeeded and nothing is under way any more; without it only the decisions are checked.
+// step and every transfer succeeded and nothing is under way any more; without it only the
+// decisions are checked.
 Status CheckReportBalance(const Stats& stats, bool all_done);
 
 }  // namespace berth

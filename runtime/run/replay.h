@@ -34,7 +34,7 @@ struct ReplayStep {
 
 class ReplayTarget {
  public:
-  // Enqueues the step; spans are valid until its EndStep returned.
+  // Enqueues the step; spans are valid until its EndStep returns.
   virtual Status Step(const ReplayStep& step) = 0;
   // Distinct units of one layer, most wanted first.
   virtual Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) = 0;
@@ -51,9 +51,12 @@ struct ReplayOptions {
   std::function<void(uint64_t done, uint64_t passes)> progress;
 };
 
-// Plays every pass of `source`. The first error of the target ends it.
+// Plays every pass of `source`. The first error of the target ends it. InvalidArgument for a
+// prefetch that the trace has no predictions for.
 Status Replay(TraceFile* trace, PassSource* source, const ReplayOptions& options,
               ReplayTarget* target);
+// Memory that Replay takes for the routing of one pass.
+uint64_t ReplayBytes(const TraceInfo& info, uint32_t max_rows, const PrefetchOptions& prefetch);
 
 }  // namespace berth
 

@@ -8,6 +8,8 @@
 #include "runtime/run/balance.h"
 #include "runtime/run/inputs.h"
 #include "runtime/run/process_memory.h"
+#include "runtime/run/replay.h"
+#include "runtime/run/warm_start.h"
 
 namespace berth {
 namespace {
@@ -42,65 +44,75 @@ Status CheckMatch(const TraceInfo& trace, const ModelShape& shape, const std::st
   return Status();
 }
 
-// The buffers of one step, and how they are filled from the trace.
-class StepBuffers {
+// Plays steps on a session: makes their inputs, waits for them and hashes what they put out.
+class RunTarget final : public ReplayTarget {
  public:
-  StepBuffers(const ModelShape& shape, uint32_t max_rows, uint64_t seed, bool compute)
-      : shape_(shape), seed_(seed), compute_(compute) {
-    ids_.resize(static_cast<size_t>(shape.layers) * max_rows * shape.top_k);
-    weights_.assign(ids_.size(), 1.0f / static_cast<float>(shape.top_k));
-    if (!compute) return;
-    x_.resize(static_cast<size_t>(max_rows) * shape.hidden);
+  RunTarget(const RuntimeOptions& options, const TraceInfo& trace, Session* session,
+            RunReport* report)
+      : options_(options), session_(session), report_(report), hidden_(report->shape.hidden) {
+    const size_t max_rows = options.max_rows;
+    hash_.Update(&kArithmeticVersion, sizeof(kArithmeticVersion));
+    if (!trace.has_router_weights) {
+      weights_.assign(max_rows * trace.top_k, 1.0f / static_cast<float>(trace.top_k));
+    }
+    if (!options.compute) return;
+    x_.resize(max_rows * hidden_);
     y_.resize(x_.size());
   }
 
-  // Routing of all layers of a pass: [layers][rows][top_k].
-  Status LoadPass(TraceFile* trace, std::span<const uint64_t> rows) {
-    const size_t k = shape_.top_k;
-    for (size_t r = 0; r < rows.size(); ++r) {
-      BERTH_ASSIGN_OR_RETURN(const std::span<const int32_t> ids, trace->Experts(rows[r]));
-      for (size_t l = 0; l < shape_.layers; ++l) {
-        std::copy_n(&ids[l * k], k, &ids_[(l * rows.size() + r) * k]);
-      }
-      if (!trace->info().has_router_weights) continue;
-      BERTH_ASSIGN_OR_RETURN(const std::span<const float> weights, trace->Weights(rows[r]));
-      for (size_t l = 0; l < shape_.layers; ++l) {
-        std::copy_n(&weights[l * k], k, &weights_[(l * rows.size() + r) * k]);
-      }
+  Status Step(const ReplayStep& replayed) override {
+    if (replayed.layer == 0) report_->tokens += replayed.rows.size();
+    for (size_t r = 0; options_.compute && r < replayed.rows.size(); ++r) {
+      FillInput(options_.seed, replayed.rows[r], replayed.layer, hidden_, &x_[r * hidden_]);
+    }
+    berth::Step step;
+    step.layer = replayed.layer;
+    step.rows = static_cast<uint32_t>(replayed.rows.size());
+    step.x = x_.data();
+    step.ids = replayed.ids.data();
+    step.weights = weights_.empty() ? replayed.weights.data() : weights_.data();
+    step.y = y_.data();
+    step.pass = replayed.pass;
+    // From the end of the last step to here: reading the trace, making inputs, hashing outputs.
+    report_->inputs_s += Since(last_end_);
+    BERTH_ASSIGN_OR_RETURN(ticket_, session_->Enqueue(step));
+    return Status();
+  }
+
+  Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) override {
+    return session_->Hint(layer, experts, pass);
+  }
+
+  Status EndStep(const ReplayStep& replayed) override {
+    const Status done = session_->Wait(ticket_);
+    last_end_ = Clock::now();
+    if (!done.ok()) {
+      ++report_->failed_steps;
+      if (report_->first_failure.ok()) report_->first_failure = done;
+    } else if (options_.compute) {
+      hash_.Update(y_.data(), replayed.rows.size() * hidden_ * sizeof(float));
     }
     return Status();
   }
 
-  Step Prepare(uint32_t layer, std::span<const uint64_t> rows, uint64_t pass) {
-    const size_t at = static_cast<size_t>(layer) * rows.size() * shape_.top_k;
-    for (size_t r = 0; compute_ && r < rows.size(); ++r) {
-      FillInput(seed_, rows[r], layer, shape_.hidden, &x_[r * shape_.hidden]);
-    }
-    Step step;
-    step.layer = layer;
-    step.rows = static_cast<uint32_t>(rows.size());
-    step.x = x_.data();
-    step.ids = &ids_[at];
-    step.weights = &weights_[at];
-    step.y = y_.data();
-    step.pass = pass;
-    return step;
-  }
-
-  void Hash(size_t rows, StreamHash64* hash) const {
-    if (compute_) hash->Update(y_.data(), rows * shape_.hidden * sizeof(float));
+  // After the last step.
+  void Finish() {
+    report_->inputs_s += Since(last_end_);
+    if (options_.compute && report_->failed_steps == 0) report_->output_hash = hash_.Digest();
   }
   uint64_t bytes() const {
-    return (x_.size() + y_.size() + weights_.size()) * sizeof(float) +
-           ids_.size() * sizeof(int32_t);
+    return (x_.capacity() + y_.capacity() + weights_.capacity()) * sizeof(float);
   }
 
  private:
-  const ModelShape& shape_;
-  const uint64_t seed_;
-  const bool compute_;
-  std::vector<int32_t> ids_;
-  std::vector<float> weights_;
+  const RuntimeOptions& options_;
+  Session* const session_;
+  RunReport* const report_;
+  const uint32_t hidden_;
+  Ticket ticket_;
+  Clock::time_point last_end_ = Clock::now();
+  StreamHash64 hash_;
+  std::vector<float> weights_;  // where the trace has none
   std::vector<float> x_, y_;
 };
 
@@ -117,38 +129,6 @@ TimeSplit Minus(const TimeSplit& a, const TimeSplit& b) {
           a.other_s - b.other_s, a.idle_s - b.idle_s};
 }
 
-Status Replay(const RunOptions& options, PassSource* source, TraceFile* trace, Runtime* runtime,
-              StepBuffers* buffers, RunReport* report) {
-  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, runtime->NewSession());
-  StreamHash64 hash;
-  hash.Update(&kArithmeticVersion, sizeof(kArithmeticVersion));
-  uint64_t pass = 0;
-  for (std::span<const uint64_t> rows; !(rows = source->Next()).empty(); ++pass) {
-    report->tokens += rows.size();
-    Clock::time_point mark = Clock::now();
-    BERTH_RETURN_IF_ERROR(buffers->LoadPass(trace, rows));
-    report->inputs_s += Since(mark);
-    for (uint32_t layer = 0; layer < report->shape.layers; ++layer) {
-      mark = Clock::now();
-      const Step step = buffers->Prepare(layer, rows, pass);
-      report->inputs_s += Since(mark);
-      BERTH_ASSIGN_OR_RETURN(const Ticket ticket, session->Enqueue(step));
-      const Status done = session->Wait(ticket);
-      if (!done.ok()) {
-        ++report->failed_steps;
-        if (report->first_failure.ok()) report->first_failure = done;
-        continue;
-      }
-      mark = Clock::now();
-      buffers->Hash(rows.size(), &hash);
-      report->inputs_s += Since(mark);
-    }
-    if (options.progress) options.progress(pass + 1, source->passes());
-  }
-  if (options.runtime.compute && report->failed_steps == 0) report->output_hash = hash.Digest();
-  return Status();
-}
-
 }  // namespace
 
 Result<RunReport> RunTrace(const RunOptions& options) {
@@ -163,24 +143,40 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   ResetPeakResidentBytes();
   BERTH_ASSIGN_OR_RETURN(report.shape, Runtime::Inspect(runtime_options));
   BERTH_RETURN_IF_ERROR(CheckMatch(trace->info(), report.shape, options.trace));
+  if (!options.warm.empty()) {
+    BERTH_RETURN_IF_ERROR(
+        ReadWarmStart(options.warm, report.shape.layers, report.shape.experts, &runtime_options));
+  }
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> opened, options.open(runtime_options));
   Runtime& runtime = *opened;
   report.info = runtime.info();
   report.verified = report.info.checksums;
-  StepBuffers buffers(report.shape, runtime_options.max_rows, runtime_options.seed,
-                      runtime_options.compute);
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, runtime.NewSession());
   report.open_s = Since(start);
 
+  ReplayOptions replay;
+  replay.prefetch = options.prefetch;
+  replay.layer_unit_bytes = report.shape.unit_bytes;
+  replay.progress = options.progress;
   const Stats before = runtime.stats();
   start = Clock::now();
-  BERTH_RETURN_IF_ERROR(Replay(options, &source, trace.get(), &runtime, &buffers, &report));
+  RunTarget target(runtime_options, trace->info(), session.get(), &report);
+  BERTH_RETURN_IF_ERROR(Replay(trace.get(), &source, replay, &target));
+  target.Finish();
   report.wall_s = Since(start);
+  const TimeSplit end = runtime.stats().time;
+  runtime.WaitIdle();  // wrong guesses may still move; what they move is counted
   report.stats = runtime.stats();
-  report.stats.time = Minus(report.stats.time, before.time);
+  report.stats.time = Minus(end, before.time);
+  // Hinted units may move meanwhile; that time is counted as theirs.
+  report.inputs_s = std::min(report.inputs_s, report.stats.time.idle_s);
   report.bound_by = BoundBy(report.stats.time);
-  BERTH_RETURN_IF_ERROR(CheckReportBalance(report.stats, report.failed_steps == 0));
+  BERTH_RETURN_IF_ERROR(CheckReportBalance(
+      report.stats, report.failed_steps + report.stats.counters.failed_reads == 0));
+  if (!options.save_learned.empty()) runtime.Learned(&report.learned);
   report.trace_window_bytes = trace->window_bytes();
-  report.input_bytes = buffers.bytes();
+  report.input_bytes =
+      target.bytes() + ReplayBytes(trace->info(), runtime_options.max_rows, options.prefetch);
   report.rss_bytes = PeakResidentBytes();
   report.rss_bound_bytes =
       report.info.memory.total() + report.trace_window_bytes + report.input_bytes + (64u << 20);

@@ -12,6 +12,7 @@
 #include "berth/runtime.h"
 #include "berth/status.h"
 #include "runtime/run/pass_source.h"
+#include "runtime/run/replay.h"
 
 namespace berth {
 
@@ -22,6 +23,11 @@ struct RunOptions {
   RuntimeOptions runtime;  // max_rows and max_in_flight are set by the run
   std::string trace;
   PassOptions passes;
+  PrefetchOptions prefetch;
+  // prefetch.step_bytes is what ChoosePrefetch says; to be settled before RunTrace.
+  bool prefetch_auto = false;
+  std::string warm;          // a heat file to begin with; empty: none
+  std::string save_learned;  // where the caller writes RunReport::learned; empty: nowhere
   // How the runtime is opened; tests put another storage in.
   std::function<Result<std::unique_ptr<Runtime>>(const RuntimeOptions&)> open = Runtime::Open;
   // Called after every pass with passes done and all.
@@ -41,6 +47,7 @@ struct RunReport {
   bool verified = false;  // every unit read was proved against a checksum
   uint64_t failed_steps = 0;
   Status first_failure;
+  std::vector<double> learned;   // as RuntimeOptions::heat takes it, where it is to be saved
   uint64_t rss_bytes = 0;        // resident size at its peak
   uint64_t rss_bound_bytes = 0;  // what it may be: all that was planned, and 64 MiB
   uint64_t trace_window_bytes = 0;

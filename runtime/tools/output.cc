@@ -27,10 +27,10 @@ std::vector<std::string> FilesOf(const std::string& model) {
   return files;
 }
 
-Status CheckFolder(const std::string& path) {
+Status CheckFolder(const std::string& flag, const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
-  if (access(folder.c_str(), W_OK | X_OK) != 0) return ErrnoError(errno, "--json: " + folder);
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return ErrnoError(errno, flag + ": " + folder);
   return Status();
 }
 
@@ -59,28 +59,38 @@ Status WriteAll(int fd, const std::string& name, const std::string& text) {
 
 bool PrintsTables(const std::string& json_path) { return json_path != "-"; }
 
+Status CheckOutputFile(const std::string& flag, const std::string& path, const std::string& model,
+                       std::span<const std::string> inputs) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) {
+    if (errno != ENOENT) return ErrnoError(errno, flag + " " + path);
+  } else if (S_ISDIR(info.st_mode)) {
+    return ErrnoError(EISDIR, flag + " " + path);
+  } else if (!S_ISREG(info.st_mode)) {
+    return InvalidArgumentError(flag + " " + path + ": is no file");
+  } else {
+    BERTH_RETURN_IF_ERROR(io::CheckIsNoInput(path, FilesOf(model), "a file of the model itself"));
+    BERTH_RETURN_IF_ERROR(io::CheckIsNoInput(path, inputs, "an input of this very run"));
+  }
+  BERTH_RETURN_IF_ERROR(CheckFolder(flag, path));
+  if (lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
+    const bool json = flag == "--json";
+    return InvalidArgumentError(flag + " " + path + ": is a link: name the file itself" +
+                                (json ? ", or - for standard output" : ""));
+  }
+  return Status();
+}
+
 Result<JsonOutput> JsonOutput::Open(const std::string& path, const std::string& model,
                                     std::span<const std::string> inputs) {
   JsonOutput output(path);
   if (path.empty() || path == "-") return output;
   struct stat info;
-  if (stat(path.c_str(), &info) != 0) {
-    if (errno != ENOENT) return ErrnoError(errno, "--json " + path);
-    BERTH_RETURN_IF_ERROR(CheckFolder(path));
-  } else if (S_ISDIR(info.st_mode)) {
-    return ErrnoError(EISDIR, "--json " + path);
-  } else if (!S_ISREG(info.st_mode)) {
+  if (stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
     BERTH_ASSIGN_OR_RETURN(output.fd_, OpenStream(path));
     return output;
-  } else {
-    BERTH_RETURN_IF_ERROR(io::CheckIsNoInput(path, FilesOf(model), "a file of the model itself"));
-    BERTH_RETURN_IF_ERROR(io::CheckIsNoInput(path, inputs, "an input of this very run"));
-    BERTH_RETURN_IF_ERROR(CheckFolder(path));
   }
-  if (lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
-    return InvalidArgumentError("--json " + path +
-                                ": is a link: name the file itself, or - for standard output");
-  }
+  BERTH_RETURN_IF_ERROR(CheckOutputFile("--json", path, model, inputs));
   return output;
 }
 

@@ -34,6 +34,12 @@ class JsonOutput {
   int fd_ = -1;  // of a pipe or a device
 };
 
+// Before the work: Ok where a file can be written to `path`, which the flag `flag` names, or take
+// the place of one that is there. InvalidArgument for a file of `model` or one of `inputs` (an
+// empty one is no file), a link, a folder, a pipe or a device.
+Status CheckOutputFile(const std::string& flag, const std::string& path, const std::string& model,
+                       std::span<const std::string> inputs);
+
 // True if tables for people should be printed: not when JSON takes standard output.
 bool PrintsTables(const std::string& json_path);
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/run/runner.h"
+#include "runtime/run/warm_start.h"
 #include "runtime/tools/commands.h"
 #include "runtime/tools/output.h"
 #include "runtime/tools/progress.h"
@@ -30,6 +31,10 @@ class RunCommand final : public Command {
     BERTH_ASSIGN_OR_RETURN(RunOptions options, flags_.Options(app_));
     BERTH_ASSIGN_OR_RETURN(JsonOutput json,
                            JsonOutput::Open(flags_.json(), options.runtime.model, flags_.inputs()));
+    BERTH_RETURN_IF_ERROR(CheckLearned(options));
+    if (options.prefetch_auto) {
+      return UnimplementedError("--prefetch auto: give a size");
+    }
     ProgressBar bar("passes");
     uint64_t shown = 0;
     options.progress = [&](uint64_t done, uint64_t passes) {
@@ -39,6 +44,11 @@ class RunCommand final : public Command {
     };
     BERTH_ASSIGN_OR_RETURN(const RunReport report, RunTrace(options));
     bar.End();
+    if (!options.save_learned.empty()) {
+      BERTH_RETURN_IF_ERROR(SaveLearned(options.save_learned, report.shape.layers,
+                                        report.shape.experts, report.learned,
+                                        "learned by " + options.runtime.policy));
+    }
     if (PrintsTables(flags_.json())) BERTH_RETURN_IF_ERROR(Print(ReportTable(report)));
     if (!flags_.json().empty()) {
       BERTH_RETURN_IF_ERROR(json.Write(ReportJson(report, &options)));
@@ -54,6 +64,20 @@ class RunCommand final : public Command {
   }
 
  private:
+  // The heat file that the run begins with may be the one that it writes.
+  Status CheckLearned(const RunOptions& options) const {
+    if (options.save_learned.empty()) return Status();
+    std::vector<std::string> inputs = flags_.inputs();
+    std::erase(inputs, options.warm);
+    BERTH_RETURN_IF_ERROR(
+        CheckOutputFile("--save-learned", options.save_learned, options.runtime.model, inputs));
+    if (options.save_learned == flags_.json()) {
+      return InvalidArgumentError("--save-learned and --json name one file: " +
+                                  options.save_learned);
+    }
+    return Status();
+  }
+
   CLI::App* app_ = nullptr;
   RunFlags flags_;
 };

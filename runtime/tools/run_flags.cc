@@ -13,36 +13,25 @@ namespace berth::tools {
 namespace {
 
 // Every flag that a config file may set.
-constexpr std::array<ConfigKey, 30> kKeys = {{
-    {"model", ConfigType::kString},
-    {"trace", ConfigType::kString},
-    {"device", ConfigType::kString, true},
-    {"arena", ConfigType::kBytes, true},
-    {"memory", ConfigType::kBytes, true},
-    {"link-rate", ConfigType::kBytes, true},
-    {"ring", ConfigType::kInteger},
-    {"chunk", ConfigType::kInteger},
-    {"policy", ConfigType::kString},
-    {"slots", ConfigType::kString},
-    {"host-tier", ConfigType::kBytes},
-    {"host-tier-mode", ConfigType::kString},
-    {"host-policy", ConfigType::kString},
-    {"staging", ConfigType::kBytes},
-    {"streams", ConfigType::kInteger},
-    {"window", ConfigType::kInteger},
-    {"passes", ConfigType::kInteger},
-    {"placement", ConfigType::kString},
-    {"miss", ConfigType::kString},
-    {"profile", ConfigType::kString},
-    {"io", ConfigType::kString},
-    {"strict-io", ConfigType::kFlag},
-    {"read-in-flight", ConfigType::kBytes},
-    {"sweep-rows", ConfigType::kInteger},
-    {"sweep-share", ConfigType::kNumber},
-    {"threads", ConfigType::kInteger},
-    {"conventions", ConfigType::kString},
-    {"no-compute", ConfigType::kFlag},
-    {"no-checksums", ConfigType::kFlag},
+constexpr std::array<ConfigKey, 37> kKeys = {{
+    {"model", ConfigType::kString},         {"trace", ConfigType::kString},
+    {"device", ConfigType::kString, true},  {"arena", ConfigType::kBytes, true},
+    {"memory", ConfigType::kBytes, true},   {"link-rate", ConfigType::kBytes, true},
+    {"ring", ConfigType::kInteger},         {"chunk", ConfigType::kInteger},
+    {"policy", ConfigType::kString},        {"slots", ConfigType::kString},
+    {"host-tier", ConfigType::kBytes},      {"host-tier-mode", ConfigType::kString},
+    {"host-policy", ConfigType::kString},   {"staging", ConfigType::kBytes},
+    {"streams", ConfigType::kInteger},      {"window", ConfigType::kInteger},
+    {"passes", ConfigType::kInteger},       {"prompt-rows", ConfigType::kInteger},
+    {"prompt-chunk", ConfigType::kInteger}, {"requests", ConfigType::kString},
+    {"prefetch", ConfigType::kBytesOrAuto}, {"prefetch-ahead", ConfigType::kInteger},
+    {"warm", ConfigType::kString},          {"save-learned", ConfigType::kString},
+    {"placement", ConfigType::kString},     {"miss", ConfigType::kString},
+    {"profile", ConfigType::kString},       {"io", ConfigType::kString},
+    {"strict-io", ConfigType::kFlag},       {"read-in-flight", ConfigType::kBytes},
+    {"sweep-rows", ConfigType::kInteger},   {"sweep-share", ConfigType::kNumber},
+    {"threads", ConfigType::kInteger},      {"conventions", ConfigType::kString},
+    {"no-compute", ConfigType::kFlag},      {"no-checksums", ConfigType::kFlag},
     {"seed", ConfigType::kInteger},
 }};
 
@@ -92,7 +81,22 @@ Status KnownPolicy(const std::string& flag, const std::string& spec) {
   pool.units = 64;
   pool.slots = 32;
   pool.top_k = 1;
+  const std::vector<double> heat(pool.units, 1);
+  pool.heat = heat;
   return policies::MakePolicy(spec, pool).status().Annotate(flag);
+}
+
+// A policy that needs a profile gets it from --warm.
+Status NeedsHeat(const std::string& flag, const std::string& spec, const std::string& warm) {
+  const std::string name = spec.substr(0, spec.find(':'));
+  for (const policies::PolicyInfo& info : policies::Policies()) {
+    if (info.name == name && info.needs_heat && warm.empty()) {
+      return InvalidArgumentError(flag + " " + name +
+                                  ": it keeps what a profile names and there is none: give one "
+                                  "with --warm");
+    }
+  }
+  return Status();
 }
 
 Status Bytes(const std::string& flag, const std::string& text, uint64_t* bytes) {
@@ -168,10 +172,7 @@ void RunFlags::AddTo(CLI::App* app) {
       ->group(reads);
 
   const char* replay = "Replay";
-  AddWhole(app, "--streams", &passes_.streams, "Requests that run side by side", 1)->group(replay);
-  AddWhole(app, "--window", &passes_.window, "Rows of a request in one pass", 1)->group(replay);
-  AddWhole(app, "--passes", &passes_.max_passes, "Stop after so many passes (0: all)")
-      ->group(replay);
+  replay_.AddTo(app);
   app->add_flag("--no-compute", no_compute_, "Move units, compute nothing")->group(replay);
   AddWhole(app, "--threads", &runtime_.threads, "Threads for expert math (0: all)")->group(replay);
   AddWhole(app, "--seed", &runtime_.seed, "Of the inputs")->group(replay);
@@ -182,7 +183,9 @@ void RunFlags::AddTo(CLI::App* app) {
       "  berth run model.gguf --trace t.safetensors --device host:0 --device host:1 --arena 2GB "
       "\\\n"
       "      --link-rate 3GB --host-tier 8GB --host-tier-mode exclusive\n"
-      "  berth run model.gguf --trace t.safetensors --policy heat:pins=40% --json run.json");
+      "  berth run model.gguf --trace t.safetensors --policy heat:pins=40% --json run.json\n"
+      "  berth run model.gguf --trace t.safetensors --requests 0-9 --save-learned heat\n"
+      "  berth run model.gguf --trace t.safetensors --requests 10-19 --warm heat");
 }
 
 Status RunFlags::ReadConfig(CLI::App* app) {
@@ -262,7 +265,13 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
                           : slots_ == "shared" ? SlotSharingChoice::kShared
                                                : SlotSharingChoice::kPerLayer;
   options.trace = trace_;
-  options.passes = passes_;
+  BERTH_RETURN_IF_ERROR(replay_.Fill(&options));
+  BERTH_RETURN_IF_ERROR(NeedsHeat("--policy", runtime_.policy, replay_.warm()));
+  BERTH_RETURN_IF_ERROR(NeedsHeat("--host-policy", runtime_.host_policy, replay_.warm()));
+  if (options.prefetch_auto && profile_.empty()) {
+    return InvalidArgumentError(
+        "--prefetch auto: the simulator needs to know the machine: give --profile, or a size");
+  }
   BERTH_RETURN_IF_ERROR(Cards(&options.runtime));
   BERTH_RETURN_IF_ERROR(Bytes("--host-tier", host_tier_, &options.runtime.host_tier_bytes));
   BERTH_RETURN_IF_ERROR(Bytes("--staging", staging_, &options.runtime.staging_bytes));

@@ -9,6 +9,7 @@
 
 #include "berth/status.h"
 #include "runtime/run/runner.h"
+#include "runtime/tools/replay_flags.h"
 
 namespace berth::tools {
 
@@ -21,7 +22,7 @@ class RunFlags {
 
   const std::string& json() const { return json_; }
   // Files that the run reads besides the model; empty where there is none.
-  std::vector<std::string> inputs() const { return {trace_, config_, profile_}; }
+  std::vector<std::string> inputs() const { return {trace_, config_, profile_, replay_.warm()}; }
 
  private:
   Status ReadConfig(CLI::App* app);
@@ -46,7 +47,7 @@ class RunFlags {
   bool no_compute_ = false;
   bool no_checksums_ = false;
   RuntimeOptions runtime_;
-  PassOptions passes_;
+  ReplayFlags replay_;
 };
 
 }  // namespace berth::tools

@@ -181,18 +181,20 @@ std::string DecisionsOf(const Counters& c) {
     out << "\ncard " << card.requests << ' ' << card.hits << ' ' << card.misses << ' '
         << card.ring_units << ' ' << card.inserted << ' ' << card.evicted << ' ' << card.waves
         << ' ' << card.prefetch_admitted << ' ' << card.prefetch_dropped << ' '
-        << card.prefetch_resident << ' ' << card.lease_loads << ' ' << card.units_h2d << ' '
+        << card.prefetch_resident << ' ' << card.prefetch_used << ' ' << card.prefetch_wasted << ' '
+        << card.prefetch_unused << ' ' << card.bytes_prefetch_wasted << ' ' << card.warm_loads
+        << ' ' << card.bytes_h2d_warm << ' ' << card.lease_loads << ' ' << card.units_h2d << ' '
         << card.bytes_h2d_demand << ' ' << card.bytes_h2d_prefetch << ' ' << card.units_d2h << ' '
         << card.bytes_d2h;
   }
   const HostCounters& h = c.host;
   out << "\nhost " << h.requests << ' ' << h.hits << ' ' << h.misses << ' ' << h.staged << ' '
       << h.inserted << ' ' << h.evicted << ' ' << h.promoted << ' ' << h.copied_back << ' '
-      << h.prefetch_hits << ' ' << h.prefetch_misses << ' ' << h.lease_hits << ' '
-      << h.lease_misses;
+      << h.prefetch_hits << ' ' << h.prefetch_misses << ' ' << h.lease_hits << ' ' << h.lease_misses
+      << ' ' << h.warm_hits << ' ' << h.warm_misses;
   const StorageCounters& s = c.storage;
   out << "\nstorage " << s.units_demand << ' ' << s.units_prefetch << ' ' << s.bytes_demand << ' '
-      << s.bytes_prefetch << ' ' << s.bytes_alignment;
+      << s.bytes_prefetch << ' ' << s.units_warm << ' ' << s.bytes_warm << ' ' << s.bytes_alignment;
   return out.str();
 }
 

@@ -486,8 +486,9 @@ void FakeDriver::CheckQuiet(bool exact) {
   std::vector<uint64_t> wave_count(links_.size());
   for (const WaveRecord& wave : waves) ++wave_count[wave.card];
   for (size_t i = 0; i < links_.size(); ++i) {
-    Expect(up[i] == c.cards[i].units_h2d &&
-               up_bytes[i] == c.cards[i].bytes_h2d_demand + c.cards[i].bytes_h2d_prefetch,
+    Expect(up[i] == c.cards[i].units_h2d && up_bytes[i] == c.cards[i].bytes_h2d_demand +
+                                                               c.cards[i].bytes_h2d_prefetch +
+                                                               c.cards[i].bytes_h2d_warm,
            "copies to the card differ from the counters");
     Expect(down_bytes[i] == c.cards[i].bytes_d2h, "copies from the card differ from the counters");
     Expect(wave_count[i] == c.cards[i].waves, "waves differ from the counters");
@@ -498,10 +499,11 @@ void FakeDriver::CheckQuiet(bool exact) {
     read_bytes += g.read_bytes(read.unit, read.extent);
     if (read.extent == 0) ++whole;
   }
-  Expect(whole == c.storage.units_demand + c.storage.units_prefetch, "reads differ from counters");
-  Expect(
-      read_bytes == c.storage.bytes_demand + c.storage.bytes_prefetch + c.storage.bytes_alignment,
-      "read bytes differ from the counters");
+  Expect(whole == c.storage.units_demand + c.storage.units_prefetch + c.storage.units_warm,
+         "reads differ from counters");
+  Expect(read_bytes == c.storage.bytes_demand + c.storage.bytes_prefetch + c.storage.bytes_warm +
+                           c.storage.bytes_alignment,
+         "read bytes differ from the counters");
 }
 
 FakeDriver::Bytes& FakeDriver::At(const HostSlot& s) {

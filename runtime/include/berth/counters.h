@@ -20,10 +20,17 @@ struct CardCounters {
   uint64_t prefetch_admitted = 0;
   uint64_t prefetch_dropped = 0;
   uint64_t prefetch_resident = 0;  // hinted, but had a slot already
-  uint64_t lease_loads = 0;        // units loaded because a lease asked for them
-  uint64_t units_h2d = 0;          // copies to the card that were decided
-  uint64_t bytes_h2d_demand = 0;   // units x size
+  // Of the admitted: a step routed to the unit; it left before any did; it is still there unused.
+  uint64_t prefetch_used = 0;
+  uint64_t prefetch_wasted = 0;
+  uint64_t prefetch_unused = 0;        // now; goes up and down
+  uint64_t bytes_prefetch_wasted = 0;  // units x size
+  uint64_t lease_loads = 0;            // units loaded because a lease asked for them
+  uint64_t warm_loads = 0;             // units loaded before the first step
+  uint64_t units_h2d = 0;              // copies to the card that were decided
+  uint64_t bytes_h2d_demand = 0;       // units x size
   uint64_t bytes_h2d_prefetch = 0;
+  uint64_t bytes_h2d_warm = 0;
   uint64_t units_d2h = 0;
   uint64_t bytes_d2h = 0;
 };
@@ -42,13 +49,17 @@ struct HostCounters {
   uint64_t prefetch_misses = 0;  // hinted units that are read from storage
   uint64_t lease_hits = 0;
   uint64_t lease_misses = 0;
+  uint64_t warm_hits = 0;
+  uint64_t warm_misses = 0;
 };
 
 struct StorageCounters {
   uint64_t units_demand = 0;  // steps and leases
   uint64_t units_prefetch = 0;
+  uint64_t units_warm = 0;
   uint64_t bytes_demand = 0;  // payload: units x size
   uint64_t bytes_prefetch = 0;
+  uint64_t bytes_warm = 0;
   uint64_t bytes_alignment = 0;  // asked for besides, because reads are rounded out
 };
 

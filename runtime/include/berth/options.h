@@ -32,6 +32,13 @@ struct RuntimeOptions {
   uint32_t sweep_rows = 64;  // a step of more rows is a prompt's sweep
   double sweep_share = 0.5;  // of a pool that sweeps may take from decode
 
+  // How hot each unit is, [layers x experts]: larger is hotter, none negative, 0: nothing known. As
+  // Runtime::Learned gives it, or from a profile. Empty: none. Policies begin with it.
+  std::vector<double> heat;
+  // Open fills the arenas with the hottest units of `heat`. A unit that cannot be read is left out,
+  // and a note says so.
+  bool preload = false;
+
   uint64_t host_tier_bytes = 0;  // 0: no host tier, units pass through staging only
   bool host_exclusive = false;   // a unit in an arena is not kept in RAM as well
   std::string host_policy = "lfu";

@@ -44,7 +44,8 @@ struct ModelShape {
   uint32_t experts = 0;
   uint32_t top_k = 0;
   uint32_t hidden = 0;
-  std::vector<uint32_t> blocks;  // block number of each layer
+  std::vector<uint32_t> blocks;      // block number of each layer
+  std::vector<uint64_t> unit_bytes;  // quantized bytes of a unit of each layer
 };
 
 // One MoE layer of one forward pass.
@@ -134,8 +135,9 @@ class Session {
 
 class Runtime {
  public:
-  // Opens the model, checks every size against the machine, allocates everything and proves the
-  // storage path with a read. On an error nothing stays allocated.
+  // Opens the model, checks every size against the machine, allocates everything, proves the
+  // storage path with a read, and preloads where that was asked for. On an error nothing stays
+  // allocated.
   static Result<std::unique_ptr<Runtime>> Open(const RuntimeOptions& options);
   explicit Runtime(std::unique_ptr<Engine> engine);  // of Open
   ~Runtime();                                        // closes
@@ -151,8 +153,13 @@ class Runtime {
   const RuntimeInfo& info() const;
   // A consistent reading; takes a lock for a moment.
   Stats stats() const;
+  // What the policies learned of each unit, as RuntimeOptions::heat takes it. Not for the way of a
+  // step: takes the lock while every unit is asked for.
+  void Learned(std::vector<double>* heat) const;
   // ResourceExhausted when max_sessions are open.
   Result<std::unique_ptr<Session>> NewSession(const SessionOptions& options = {});
+  // Blocks until nothing is under way any more, hinted units among it.
+  void WaitIdle();
   // Cancels what has not begun, drains what has; further calls fail. Idempotent.
   void Close();
 

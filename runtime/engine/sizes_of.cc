@@ -1,4 +1,4 @@
-#include "runtime/engine/geometry_of.h"
+#include "runtime/engine/sizes_of.h"
 
 #include <sys/stat.h>
 
@@ -28,8 +28,13 @@ std::vector<uint8_t> DriveOfFile(const Catalog& catalog, uint32_t* drives) {
 
 }  // namespace
 
-scheduler::Geometry GeometryOf(const Catalog& catalog) {
-  scheduler::Geometry g;
+ModelSizes SizesOf(const Catalog& catalog) {
+  ModelSizes sizes;
+  for (const SizeClass& c : catalog.size_classes()) {
+    sizes.class_slot_bytes.push_back({c.card_bytes, c.host_bytes});
+  }
+  sizes.hidden = catalog.hidden();
+  scheduler::Geometry& g = sizes.geometry;
   g.layers = catalog.layers();
   g.experts = catalog.experts();
   g.top_k = catalog.top_k();
@@ -37,6 +42,7 @@ scheduler::Geometry GeometryOf(const Catalog& catalog) {
   g.max_extents = kMaxExtents;
   for (uint32_t l = 0; l < g.layers; ++l) {
     const CatalogLayer& layer = catalog.layer(l);
+    sizes.max_ffn = std::max(sizes.max_ffn, layer.spec.ffn);
     g.layer_class.push_back(layer.size_class);
     g.layer_extents.push_back(static_cast<uint8_t>(layer.extent_count));
     uint32_t payload = 0;
@@ -54,7 +60,7 @@ scheduler::Geometry GeometryOf(const Catalog& catalog) {
     }
     g.unit_drive[u] = drive_of_file[catalog.extents(u)[0].file];
   }
-  return g;
+  return sizes;
 }
 
 }  // namespace berth

@@ -1,0 +1,57 @@
+// The memory plan: from options, a model's sizes and one reading of memory to the options of the
+// core and the slots of every tier. Pure arithmetic, the same for the engine and for the simulator,
+// so that both decide over the same slots.
+#ifndef BERTH_RUNTIME_PLAN_MEMORY_PLAN_H_
+#define BERTH_RUNTIME_PLAN_MEMORY_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arena/arena_plan.h"
+#include "berth/options.h"
+#include "berth/stats.h"
+#include "berth/status.h"
+#include "runtime/plan/model_sizes.h"
+#include "scheduler/core.h"
+
+namespace berth {
+
+// What a driver keeps for each read that may be under way; engine.cc holds it against its records.
+inline constexpr uint64_t kBytesPerRead = 112;
+
+// A host card's memory is the machine's.
+inline bool IsHostDevice(std::string_view device) { return device.starts_with("host"); }
+
+struct PlanInputs {
+  const RuntimeOptions* options = nullptr;
+  const ModelSizes* model = nullptr;
+  uint64_t available_bytes = 0;           // of the machine, read once
+  std::vector<uint64_t> card_free_bytes;  // [cards]
+};
+
+struct MemoryPlan {
+  scheduler::CoreOptions core;
+  std::vector<arena::ArenaPlan> arenas;  // [cards]
+  uint64_t host_tier_bytes = 0;
+  uint64_t staging_bytes = 0;
+  uint64_t workspace_bytes = 0;  // places of steps and scratch of the compute streams
+  uint64_t books_bytes = 0;      // a driver's own tables, beside the core's
+  std::vector<std::string> notes;
+};
+
+// Options that cannot be meant, whatever the model: InvalidArgument.
+Status CheckRuntimeOptions(const RuntimeOptions& options);
+
+// InvalidArgument where a size is below its minimum, ResourceExhausted where the sum is more than
+// the machine has; both name what to change. An arena whose size was left open takes as much as
+// makes all units resident, as far as the memory goes.
+Result<MemoryPlan> PlanMemory(const PlanInputs& inputs);
+
+// The part of a RuntimeInfo that the plan fixes: cards, slots, arena and ring bytes, notes.
+RuntimeInfo PlannedInfo(const RuntimeOptions& options, const MemoryPlan& plan);
+
+}  // namespace berth
+
+#endif  // BERTH_RUNTIME_PLAN_MEMORY_PLAN_H_
