@@ -164,6 +164,8 @@ struct Averages {
   size_t cells = 0;
 };
 
+int WidthOf(const std::string& policy) { return std::max(6, static_cast<int>(policy.size())); }
+
 void PrintCell(const Cell& cell, const Flags& flags, Averages* averages) {
   std::printf("%-44s", cell.name.c_str());
   double best = 200;
@@ -174,7 +176,7 @@ void PrintCell(const Cell& cell, const Flags& flags, Averages* averages) {
                         static_cast<double>(std::max<uint64_t>(1, cell.lookups[at]));
     rates.push_back(rate);
     averages->rates[at] += rate;
-    std::printf(" %7.2f", rate);
+    std::printf(" %*.2f", WidthOf(flags.policies[at]), rate);
     if (at == 0 || flags.policies[at].starts_with("belady") || rate >= best) continue;
     best = rate;
     best_at = at;
@@ -194,8 +196,9 @@ void PrintCell(const Cell& cell, const Flags& flags, Averages* averages) {
 
 void PrintAverages(const Flags& flags, const Averages& averages) {
   std::printf("%-44s", "average");
-  for (const double sum : averages.rates) {
-    std::printf(" %7.2f", sum / static_cast<double>(std::max<size_t>(1, averages.cells)));
+  for (size_t at = 0; at < averages.rates.size(); ++at) {
+    std::printf(" %*.2f", WidthOf(flags.policies[at]),
+                averages.rates[at] / static_cast<double>(std::max<size_t>(1, averages.cells)));
   }
   std::printf("\n");
   if (averages.worst_cell.empty()) return;
@@ -211,7 +214,9 @@ std::string NameOf(const std::string& path) {
 
 Status Run(const Flags& flags) {
   std::printf("miss rate in percent of distinct units of steps\n%-44s", "");
-  for (const std::string& policy : flags.policies) std::printf(" %7.7s", policy.c_str());
+  for (const std::string& policy : flags.policies) {
+    std::printf(" %*s", WidthOf(policy), policy.c_str());
+  }
   std::printf("  to the best of the others\n");
   Averages averages(flags.policies.size());
   for (const std::string& path : flags.traces) {
@@ -240,13 +245,18 @@ int main(int argc, char** argv) {
   CLI::App app("Miss rates on requests that a policy has not seen");
   app.add_option("traces", flags.traces, "Trace files")->required();
   app.add_option("--policy", flags.policies, "Policies; the first is held against the others")
-      ->delimiter(';');
-  app.add_option("--sizes", flags.sizes, "Percent of all units that have slots")->delimiter(',');
+      ->delimiter(';')
+      ->allow_extra_args(false);
+  app.add_option("--sizes", flags.sizes, "Percent of all units that have slots")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--streams", flags.streams, "Requests merged into one step")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::PositiveNumber);
   app.add_option("--scope", flags.scopes, "shared, layer, or both")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember({"shared", "layer"}));
   app.add_option("--folds", flags.folds, "Turns of leaving requests out, at most")
       ->check(CLI::Range(2, 1000000));

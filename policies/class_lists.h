@@ -27,21 +27,21 @@ class ClassLists {
         cursors_(size_t{groups} * classes),
         occupied_(groups, 0) {
     BERTH_CHECK(classes <= kMostClasses);
-    for (uint32_t at = units; at < links_.size(); ++at) links_[at] = {at, at, at - units};
+    for (uint32_t at = units; at < links_.size(); ++at) links_[at] = {at, at, at - units, 0};
   }
 
   bool Contains(uint32_t unit) const { return links_[unit].list != kNone; }
   // Bit c: the list of class c has units.
   uint64_t occupied(uint32_t group) const { return occupied_[group]; }
-  // Of a resident unit.
-  uint32_t group(uint32_t unit) const { return links_[unit].list / classes_; }
+  // What was given with a resident unit: a clock that the owner keeps.
+  uint32_t time(uint32_t unit) const { return links_[unit].time; }
 
-  void PushNewest(uint32_t unit, uint32_t group, uint32_t klass) {
+  void PushNewest(uint32_t unit, uint32_t group, uint32_t klass, uint32_t time) {
     BERTH_CHECK_MSG(!Contains(unit), "a unit that is resident was inserted");
     const uint32_t list = group * classes_ + klass;
     const uint32_t end = units_ + list;
     const uint32_t newest = links_[end].older;
-    links_[unit] = {newest, end, list};
+    links_[unit] = {newest, end, list, time};
     links_[newest].newer = unit;
     links_[end].older = unit;
     occupied_[group] |= uint64_t{1} << klass;
@@ -79,6 +79,7 @@ class ClassLists {
     uint32_t older = kNone;
     uint32_t newer = kNone;
     uint32_t list = kNone;  // kNone: not resident
+    uint32_t time = 0;
   };
   struct Cursor {
     uint32_t unit = kNone;  // or the end of the list

@@ -9,7 +9,7 @@ namespace berth::policies {
 namespace {
 
 constexpr uint32_t kLooksPerTouch = 2;
-constexpr uint32_t kTouchesPerRefresh = 24;
+constexpr uint32_t kTouchesPerRefresh = 32;
 constexpr uint32_t kTouchesAtFirst = 4096;
 // Evidence loses half its weight after this many looks at every unit.
 constexpr double kLooksPerHalving = 64;
@@ -68,8 +68,8 @@ HazardPolicy::HazardPolicy(const PolicyOptions& options, const HazardOptions& ha
       lists_(options.units, most_groups_, odds_.classes() + 1),
       slow_powers_(PowersOf(hazard.slow)),
       fast_powers_(PowersOf(hazard.fast)),
-      bounds_(most_groups_, 0),
-      urgency_(most_groups_ + 1, 1),
+      bounds_(most_groups_, kNoBound),
+      urgency_(2 * most_groups_ + 1, 1),
       until_refresh_(kTouchesPerRefresh) {
   double highest = 0;
   for (double heat : options.heat) highest = std::max(highest, heat);
@@ -91,7 +91,7 @@ void HazardPolicy::BeginStep(uint64_t pass) {
   lists_.BeginStep();
   AdvanceTo(pass);
   for (; passed_over_ != 0; passed_over_ &= passed_over_ - 1) {
-    bounds_[std::countr_zero(passed_over_)] = 0;
+    ForgetBound(static_cast<uint32_t>(std::countr_zero(passed_over_)));
   }
 }
 
@@ -120,12 +120,14 @@ void HazardPolicy::BeginTurn() {
   const uint64_t turns = std::max<uint64_t>(turns_of_last_pass_, 1);
   const uint64_t group = turns <= most_groups_ ? place : place * most_groups_ / turns;
   group_ = static_cast<uint32_t>(std::min<uint64_t>(group, most_groups_ - 1));
-  bounds_[group_] = 0;
+  ForgetBound(group_);
   Sample();
   if (group_ < groups_) return;
   groups_ = group_ + 1;
   for (uint32_t to_go = 1; to_go <= groups_; ++to_go) {
-    urgency_[to_go] = std::sqrt(static_cast<double>(groups_) / to_go);
+    const double urgency = std::sqrt(static_cast<double>(groups_) / to_go);
+    urgency_[groups_ + to_go] = urgency;
+    urgency_[to_go] = urgency;
   }
 }
 
@@ -137,14 +139,14 @@ void HazardPolicy::Decay(Unit* unit) const {
 }
 
 // Turns that went by without the unit. The turn of a later group is still to come in this pass.
-uint32_t HazardPolicy::Missed(const Unit& unit) const {
-  const uint32_t passes = pass_ - unit.last_pass;
-  return passes > 0 && unit.group > group_ ? passes - 1 : passes;
+uint32_t HazardPolicy::Missed(uint32_t group, uint32_t last_pass) const {
+  const uint32_t passes = pass_ - last_pass;
+  return passes > 0 && group > group_ ? passes - 1 : passes;
 }
 
 double HazardPolicy::WorthOf(uint32_t local) const {
   const Unit& unit = units_[local];
-  const uint32_t missed = Missed(unit);
+  const uint32_t missed = Missed(unit.group, unit.last_pass);
   // A worth is a chance, so nothing is worth more than 1.
   if (unit.guess && missed <= kGuessTurns) return 1;
   return unit.known ? odds_.Worth(unit.klass, missed) : 0;
@@ -152,7 +154,7 @@ double HazardPolicy::WorthOf(uint32_t local) const {
 
 void HazardPolicy::Touched(UnitIndex unit, bool resident) {
   const uint32_t local = range_.Local(unit);
-  if (resident) lists_.Remove(local);
+  if (resident) Unlink(local);
   if (!in_step_) BeginTurn();
   looks_due_ += kLooksPerTouch;
   Refresh();
@@ -211,9 +213,15 @@ bool HazardPolicy::Admit(UnitIndex unit) {
   return true;
 }
 
+void HazardPolicy::Unlink(uint32_t local) {
+  lists_.Remove(local);
+  const uint32_t group = units_[local].group;
+  if (lists_.occupied(group) == 0) bounds_[group] = kNoBound;
+}
+
 void HazardPolicy::PushNewest(uint32_t local) {
   const Unit& unit = units_[local];
-  lists_.PushNewest(local, unit.group, unit.guess ? odds_.classes() : unit.klass);
+  lists_.PushNewest(local, unit.group, unit.guess ? odds_.classes() : unit.klass, unit.last_pass);
   bounds_[unit.group] = std::min(bounds_[unit.group], WorthOf(local));
 }
 
@@ -232,7 +240,7 @@ void HazardPolicy::Inserted(UnitIndex unit) {
 
 void HazardPolicy::Erased(UnitIndex unit) {
   const uint32_t local = range_.Local(unit);
-  lists_.Remove(local);
+  Unlink(local);
   if (foreseen_ == local) foreseen_ = ClassLists::kNone;
   units_[local].guess = false;
   --residents_;
@@ -249,7 +257,7 @@ UnitIndex HazardPolicy::NextVictim(const Evictable& evictable) {
   const Unit& unit = units_[victim];
   const double since_turn =
       unit.group > group_ ? groups_ - (unit.group - group_) : group_ - unit.group;
-  odds_.Left(Missed(unit) + since_turn / groups_);
+  odds_.Left(Missed(unit.group, unit.last_pass) + since_turn / groups_);
   return range_.Global(victim);
 }
 
@@ -257,9 +265,9 @@ uint32_t HazardPolicy::LeastGroup(double* next_bound) const {
   uint32_t least = ClassLists::kNone;
   double bound = kNoBound;
   *next_bound = kNoBound;
+  const double* const urgency = &urgency_[groups_ - group_];
   for (uint32_t group = 0; group < groups_; ++group) {
-    if (lists_.occupied(group) == 0) continue;
-    const double worth = bounds_[group] * Urgency(group);
+    const double worth = bounds_[group] * urgency[group];
     if (worth < bound) {
       *next_bound = bound;
       bound = worth;
@@ -277,7 +285,9 @@ HazardPolicy::Choice HazardPolicy::LeastOf(uint32_t group, const Evictable& evic
     const auto klass = static_cast<uint32_t>(std::countr_zero(left));
     for (uint32_t unit = lists_.Candidate(group, klass); unit != ClassLists::kNone;
          unit = lists_.Candidate(group, klass)) {
-      const double worth = WorthOf(unit);
+      const double worth = klass < odds_.classes()
+                               ? odds_.Worth(klass, Missed(group, lists_.time(unit)))
+                               : WorthOf(unit);
       if (least.unit != ClassLists::kNone && worth >= least.worth) break;
       if (evictable(range_.Global(unit))) {
         least = {unit, worth};
@@ -310,7 +320,7 @@ HazardPolicy::Choice HazardPolicy::Find(const Evictable& evictable) {
 
 void HazardPolicy::ForgetBounds() {
   // Those of units that may not leave in this step are found again.
-  std::fill(bounds_.begin(), bounds_.end(), 0.0);
+  for (uint32_t group = 0; group < groups_; ++group) ForgetBound(group);
 }
 
 void HazardPolicy::Learned(std::span<double> heat) const {

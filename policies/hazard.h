@@ -85,18 +85,20 @@ class HazardPolicy final : public Policy {
   void Sample();
   void Refresh();
   void Decay(Unit* unit) const;
-  uint32_t Missed(const Unit& unit) const;
+  uint32_t Missed(uint32_t group, uint32_t last_pass) const;
   double WorthOf(uint32_t local) const;
   void PushNewest(uint32_t local);
-  double Urgency(uint32_t group) const {
-    return urgency_[group > group_ ? group - group_ : group + groups_ - group_];
-  }
+  void Unlink(uint32_t local);
+  double Urgency(uint32_t group) const { return urgency_[group + groups_ - group_]; }
   // The group with the least bound by urgency; that of the next one goes to *next_bound.
   uint32_t LeastGroup(double* next_bound) const;
   Choice LeastOf(uint32_t group, const Evictable& evictable);
   // Worth by urgency.
   Choice Find(const Evictable& evictable);
   void ForgetBounds();
+  void ForgetBound(uint32_t group) {
+    if (lists_.occupied(group) != 0) bounds_[group] = 0;
+  }
 
   UnitRange range_;
   HazardOptions options_;
@@ -116,8 +118,8 @@ class HazardPolicy final : public Policy {
   uint32_t turns_of_last_pass_ = 1;
   uint32_t group_ = 0;           // at the step at hand
   uint32_t groups_ = 1;          // in use
-  std::vector<double> bounds_;   // of each group: no unit that may leave is worth less
-  std::vector<double> urgency_;  // by steps to go, of groups_
+  std::vector<double> bounds_;   // of each group: none that may leave is worth less; infinite: none
+  std::vector<double> urgency_;  // by steps to go, of groups_, from 1; then once more
   uint64_t passed_over_ = 0;     // bit g: the bound of group g holds for this step only
   uint32_t residents_ = 0;
   uint32_t foreseen_ = ClassLists::kNone;  // the victim that Admit has found

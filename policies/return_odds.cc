@@ -27,6 +27,14 @@ uint32_t HalfOctaves(double most) {
 
 }  // namespace
 
+const std::array<uint8_t, ReturnOdds::kSmallAges> ReturnOdds::kBuckets = [] {
+  std::array<uint8_t, kSmallAges> buckets{};
+  for (uint32_t age = 0; age < kSmallAges; ++age) {
+    buckets[age] = static_cast<uint8_t>(BucketOf(age));
+  }
+  return buckets;
+}();
+
 ReturnOdds::ReturnOdds(double slow, double fast, bool learn)
     : slow_(slow),
       fast_(fast),

@@ -75,7 +75,13 @@ class ReturnOdds {
 
   static constexpr double kFactorReturns = 48;  // evidence that a factor of 1 is worth
 
+  static constexpr uint32_t kSmallAges = 64;
+  static const std::array<uint8_t, kSmallAges> kBuckets;
   static uint32_t Bucket(uint32_t age) {
+    if (age < kSmallAges) return kBuckets[age];
+    return BucketOf(age);
+  }
+  static constexpr uint32_t BucketOf(uint32_t age) {
     if (age < 4) return age;
     const auto octave = static_cast<uint32_t>(std::bit_width(age)) - 1;
     const uint32_t bucket = 2 * octave + (age >> (octave - 1) & 1);
