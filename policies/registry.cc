@@ -11,6 +11,7 @@
 #include "policies/belady.h"
 #include "policies/clock.h"
 #include "policies/fifo.h"
+#include "policies/hazard.h"
 #include "policies/heat.h"
 #include "policies/in_cache_lfu.h"
 #include "policies/lfu.h"
@@ -36,6 +37,11 @@ struct Row {
 };
 
 constexpr Row kTable[] = {
+    {{"hazard",
+      "least worth by odds of return that are learned online first, what is worth less than all "
+      "others stays out; slow=0.98 (decay of the slow count, 0.9 to 0.99), fast=0.875 (0.5 to "
+      "0.9); to compare: bypass=1, learn=1, turns=1 (0 leaves that part out)"},
+     &HazardPolicy::Make},
     {{"lru", "least recently used first; no parameters"}, &LruPolicy::Make, &LruPolicy::Play},
     {{"lfu",
       "lowest decayed count first, counts survive eviction; decay=0.98 (per pass, 0.01 to 1)"},

@@ -191,6 +191,12 @@ Status Core::InitCards() {
   return Status();
 }
 
+// Counts that survive eviction stand the cliff, and so does who knows whose turn is near; recency
+// does not.
+bool Core::StandsCliff() const {
+  return options_.policy.starts_with("lfu") || options_.policy.starts_with("hazard");
+}
+
 // One global order smaller than one token's cycle hits nothing: what a step needs next is always
 // what left last.
 void Core::NoteCliff(uint32_t card, const CardOptions& card_options,
@@ -203,9 +209,7 @@ void Core::NoteCliff(uint32_t card, const CardOptions& card_options,
     const uint64_t cycle =
         std::min<uint64_t>(class_layers * geometry_.top_k / options_.cards.size(), class_units[k]);
     if (card_options.class_slots[k] >= cycle) continue;
-    // Counts that survive eviction stand the cliff; recency does not.
-    const bool open =
-        options_.sharing == CoreOptions::Sharing::kAuto && options_.policy.rfind("lfu", 0) != 0;
+    const bool open = options_.sharing == CoreOptions::Sharing::kAuto && !StandsCliff();
     if (open) *sharing = CoreOptions::Sharing::kPerLayer;
     notes_.push_back("card " + std::to_string(card) + ": " +
                      std::to_string(card_options.class_slots[k]) + " slots of size class " +

@@ -182,6 +182,7 @@ class Core final : private OpGraph::Listener {
   Status Init();
   Status InitCards();
   Status InitHost();
+  bool StandsCliff() const;
   void NoteCliff(uint32_t card, const CardOptions& card_options,
                  const std::vector<uint64_t>& class_units, CoreOptions::Sharing* sharing);
 

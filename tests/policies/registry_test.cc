@@ -31,12 +31,15 @@ TEST(Registry, TakesParameters) {
   EXPECT_EQ(ErrorOf("slru:segments=16"), "made");
   EXPECT_EQ(ErrorOf("s3-fifo:small=100%,ghost=0,threshold=3"), "made");
   EXPECT_EQ(ErrorOf("2q:in=0,out=4294967295"), "made");
+  EXPECT_EQ(ErrorOf("hazard:slow=0.99,fast=0.9,bypass=0,learn=0,turns=0"), "made");
+  EXPECT_EQ(ErrorOf("hazard:slow=0.9,fast=0.5"), "made");
 }
 
 TEST(Registry, UnknownNames) {
-  EXPECT_EQ(ErrorOf("lfo"),
-            "there is no policy 'lfo' (did you mean 'lfu'?); there are lru, lfu, heat, arc, slru, "
-            "s3-fifo, 2q, sieve, clock, fifo, in-cache-lfu, static, random, belady");
+  EXPECT_EQ(
+      ErrorOf("lfo"),
+      "there is no policy 'lfo' (did you mean 'lfu'?); there are hazard, lru, lfu, heat, arc, "
+      "slru, s3-fifo, 2q, sieve, clock, fifo, in-cache-lfu, static, random, belady");
   EXPECT_NE(ErrorOf("").find("there is no policy ''"), std::string::npos);
   EXPECT_NE(ErrorOf("LRU").find("there is no policy"), std::string::npos);
   EXPECT_EQ(ErrorOf("lru:decay=1"), "policy 'lru' has no parameter 'decay'; it takes none");
@@ -59,7 +62,8 @@ TEST(Registry, ValuesOutOfRangeOrNotNumbers) {
   for (const char* bad :
        {"clock:bits=0", "clock:bits=9", "slru:segments=0", "slru:segments=17",
         "s3-fifo:threshold=0", "s3-fifo:threshold=4", "s3-fifo:small=101%", "2q:in=-1", "2q:out=x",
-        "arc:p=1", "sieve:bits=1", "fifo:x=1", "in-cache-lfu:decay=1", "random:seed=1"}) {
+        "arc:p=1", "sieve:bits=1", "fifo:x=1", "in-cache-lfu:decay=1", "random:seed=1",
+        "hazard:slow=0.991", "hazard:fast=0.91", "hazard:bypass=2", "hazard:learn=yes"}) {
     EXPECT_NE(ErrorOf(bad), "made") << bad;
   }
 }

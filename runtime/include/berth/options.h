@@ -25,7 +25,7 @@ struct RuntimeOptions {
   std::string conventions;  // of an architecture that is not in the table; see docs/formats.md
   std::vector<CardConfig> cards = {CardConfig()};
 
-  std::string policy = "lfu";  // of the arenas: "name" or "name:key=value,..."
+  std::string policy = "hazard";  // of the arenas: "name" or "name:key=value,..."
   SlotSharingChoice slots = SlotSharingChoice::kAuto;
   uint32_t chunk = 8;        // missed units per wave
   uint32_t ring_units = 0;   // units that run without a slot at once; 0: two waves
@@ -41,7 +41,7 @@ struct RuntimeOptions {
 
   uint64_t host_tier_bytes = 0;  // 0: no host tier, units pass through staging only
   bool host_exclusive = false;   // a unit in an arena is not kept in RAM as well
-  std::string host_policy = "lfu";
+  std::string host_policy = "hazard";
   uint64_t staging_bytes = 0;  // pinned, for units on their way; 0: four waves, at least 64 MB
 
   std::string io_engine = "auto";              // "auto", "uring", "pread", "buffered"
