@@ -47,6 +47,33 @@ Result<uint64_t> ParseWhole(const std::string& flag, const std::string& text, ui
   return value;
 }
 
+Result<std::vector<uint32_t>> ParseWholeList(const std::string& flag, const std::string& text) {
+  constexpr uint64_t kMost = 1'000'000;
+  const auto wrong = [&](std::string_view part, const char* why) {
+    return InvalidArgumentError(flag + " " + text + ": '" + std::string(part) + "' " + why +
+                                ": expected a list like 0-3,7");
+  };
+  std::vector<uint32_t> numbers;
+  for (size_t at = 0; at <= text.size();) {
+    const std::string_view part = std::string_view(text).substr(at, text.find(',', at) - at);
+    at += part.size() + 1;
+    const size_t dash = part.find('-');
+    const auto number = [&](std::string_view digits) {
+      return ParseWhole(flag, std::string(digits), 0, std::numeric_limits<uint32_t>::max());
+    };
+    const Result<uint64_t> first = number(part.substr(0, dash));
+    const Result<uint64_t> last = dash == part.npos ? first : number(part.substr(dash + 1));
+    if (!first.ok() || !last.ok()) return wrong(part, "is no number and no range");
+    if (*last < *first) return wrong(part, "ends before it begins");
+    if (*last - *first >= kMost - numbers.size()) {
+      return InvalidArgumentError(flag + " " + text + ": more than " + FormatCount(kMost) +
+                                  " numbers");
+    }
+    for (uint64_t n = *first; n <= *last; ++n) numbers.push_back(static_cast<uint32_t>(n));
+  }
+  return numbers;
+}
+
 Status OneOf(const std::string& flag, const std::string& value,
              std::initializer_list<std::string_view> names) {
   std::string list;

@@ -40,6 +40,9 @@ CLI::Option* AddWhole(CLI::App* app, const std::string& flag, T* value,
       ->type_name("N")
       ->default_str(std::to_string(*value));
 }
+// "0-3,7" is 0, 1, 2, 3 and 7, in this order: single numbers and ranges, both ends included.
+// InvalidArgument names the part that is neither; a list of more than a million is refused.
+Result<std::vector<uint32_t>> ParseWholeList(const std::string& flag, const std::string& text);
 // InvalidArgument unless `value` is one of `names`; it has the nearest of them.
 Status OneOf(const std::string& flag, const std::string& value,
              std::initializer_list<std::string_view> names);

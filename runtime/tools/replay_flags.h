@@ -6,8 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "berth/status.h"
 #include "runtime/run/runner.h"
@@ -23,17 +21,12 @@ class ReplayFlags {
 
  private:
   PassOptions passes_;
-  std::string requests_;
   std::string prefetch_;
   uint32_t prefetch_ahead_ = 1;
   bool ahead_given_ = false;
   std::string warm_;
   std::string save_learned_;
 };
-
-// "0-3,7" is 0, 1, 2, 3 and 7, in this order. InvalidArgument names the part that is no number and
-// no rising range; a list of more than a million is refused.
-Result<std::vector<uint32_t>> ParseRequests(std::string_view text);
 
 }  // namespace berth::tools
 

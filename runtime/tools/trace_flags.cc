@@ -1,9 +1,8 @@
 #include "runtime/tools/trace_flags.h"
 
 #include <numeric>
-#include <string_view>
 
-#include "io/csv/numbers.h"
+#include "runtime/tools/options.h"
 
 namespace berth::tools {
 
@@ -36,34 +35,20 @@ Result<std::vector<uint32_t>> ParseSelection(const std::string& flag, const std:
     std::iota(chosen.begin(), chosen.end(), 0u);
     return chosen;
   }
+  BERTH_ASSIGN_OR_RETURN(chosen, ParseWholeList(flag, text));
   std::vector<bool> seen(count);
-  std::string_view rest = text;
-  while (true) {
-    const std::string_view part = rest.substr(0, rest.find(','));
-    const size_t dash = part.find('-');
-    const bool range = dash != std::string_view::npos;
-    uint32_t first = 0;
-    uint32_t last = 0;
-    if (!io::ParseNumber(part.substr(0, dash), &first) ||
-        !io::ParseNumber(range ? part.substr(dash + 1) : part, &last) || last < first) {
-      return InvalidArgumentError(flag + " " + text +
-                                  ": expected numbers and ranges, as in 0-9,12");
-    }
-    if (last >= count) {
-      return OutOfRangeError(flag + " " + text + ": " + what + " " + std::to_string(last) +
+  for (const uint32_t each : chosen) {
+    if (each >= count) {
+      return OutOfRangeError(flag + " " + text + ": " + what + " " + std::to_string(each) +
                              ", but the trace has " + std::to_string(count));
     }
-    for (uint32_t each = first; each <= last; ++each) {
-      if (seen[each]) {
-        return InvalidArgumentError(flag + " " + text + ": " + what + " " + std::to_string(each) +
-                                    " is named twice");
-      }
-      seen[each] = true;
-      chosen.push_back(each);
+    if (seen[each]) {
+      return InvalidArgumentError(flag + " " + text + ": " + what + " " + std::to_string(each) +
+                                  " is named twice");
     }
-    if (part.size() == rest.size()) return chosen;
-    rest.remove_prefix(part.size() + 1);
+    seen[each] = true;
   }
+  return chosen;
 }
 
 }  // namespace berth::tools

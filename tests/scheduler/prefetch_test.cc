@@ -32,34 +32,36 @@ TEST(CorePrefetchTest, GuessesAreUsedWastedOrStillThere) {
 }
 
 // Of a policy that gives up first what nobody used.
-TEST_F(PrefetchTest, AGuessStaysUntilTheStepItWasMadeFor) {
+TEST(CorePrefetchTest, AGuessStaysUntilTheStepItWasMadeFor) {
   CoreOptions options = SmallMachine(3, 8, 1, 4);
   options.policy = "lfu";
-  Open(options);
-  const auto step = [this](uint32_t layer, int32_t id, uint64_t pass) {
-    ASSERT_TRUE(driver_.Step(layer, {id}, pass).ok());
-    driver_.AnswerAll();
+  FakeDriver driver{DriverOptions{}};
+  ASSERT_TRUE(driver.Open(options).ok());
+  const auto step = [&driver](uint32_t layer, int32_t id, uint64_t pass) {
+    ASSERT_TRUE(driver.Step(layer, {id}, pass).ok());
+    driver.AnswerAll();
   };
   for (const int32_t id : {0, 1, 2, 3}) step(0, id, 0);
-  ASSERT_TRUE(driver_.Hint(2, {5}, 0).ok());
+  ASSERT_TRUE(driver.Hint(2, {5}, 0).ok());
   // Two layers of misses between, none of which takes its slot.
   for (const int32_t id : {4, 5, 6}) step(0, id, 0);
   for (const int32_t id : {4, 5}) step(1, id, 0);
-  EXPECT_TRUE(Resident(2 * 8 + 5));
+  EXPECT_EQ(Resident(driver, 2 * 8 + 5), 1u);
   // Another unit is what the layer wants: now it leaves as the policy has it.
   step(2, 6, 0);
   step(0, 7, 1);
-  EXPECT_FALSE(Resident(2 * 8 + 5));
-  EXPECT_EQ(card().prefetch_wasted, 1u);
+  EXPECT_EQ(Resident(driver, 2 * 8 + 5), 0u);
+  EXPECT_EQ(driver.core().counters().cards[0].prefetch_wasted, 1u);
   // Nobody waits for ever for a layer that does not come, nor with more than a quarter of a pool.
-  ASSERT_TRUE(driver_.Hint(2, {1}, 1).ok());
+  ASSERT_TRUE(driver.Hint(2, {1}, 1).ok());
   for (const int32_t id : {1, 2, 3}) step(0, id, 2);
-  EXPECT_TRUE(Resident(2 * 8 + 1));
+  EXPECT_EQ(Resident(driver, 2 * 8 + 1), 1u);
   for (const int32_t id : {4, 5, 6}) step(0, id, 3);
-  EXPECT_FALSE(Resident(2 * 8 + 1));
-  ASSERT_TRUE(driver_.Hint(2, {1, 2}, 3).ok());
+  EXPECT_EQ(Resident(driver, 2 * 8 + 1), 0u);
+  ASSERT_TRUE(driver.Hint(2, {1, 2}, 3).ok());
   for (const int32_t id : {0, 1, 2}) step(0, id, 3);
-  EXPECT_FALSE(Resident(2 * 8 + 1) && Resident(2 * 8 + 2));
+  EXPECT_LT(Resident(driver, 2 * 8 + 1, 2), 2u);
+  ExpectClean(&driver);
 }
 
 }  // namespace
