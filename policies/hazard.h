@@ -19,8 +19,8 @@
 // is kept through the turn at hand and the next.
 //
 // A profile (PolicyOptions::heat) gives the starting slow counts, scaled down where the highest is
-// more than touches at every turn would leave. Memory: about 60 bytes a unit, and 16 KiB of
-// tables.
+// more than touches at every turn would leave. Memory: about 60 bytes a unit, and 55 KiB of
+// tables a pool.
 #ifndef BERTH_POLICIES_HAZARD_H_
 #define BERTH_POLICIES_HAZARD_H_
 

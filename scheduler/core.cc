@@ -271,8 +271,9 @@ uint64_t Core::PlannedBytes(const CoreOptions& o) {
       o.max_tickets *
       (pairs * sizeof(uint32_t) + std::min<uint64_t>(pairs, g.experts) * sizeof(WaveUnit));
   // Slots are at most as many as units, a tier a card and one for the host; a policy keeps some
-  // tens of bytes a unit.
-  const uint64_t tiers = (o.cards.size() + 2) * g.units() * (sizeof(Slot) + 64);
+  // tens of bytes a unit, and there may be one for each layer.
+  const uint64_t tiers =
+      (o.cards.size() + 2) * (g.units() * (sizeof(Slot) + 64) + g.layers * kPolicyTableBytes);
   return OpGraph::PlannedBytes(GraphOps(o), GraphEdges(o)) + tickets + tiers +
          static_cast<uint64_t>(o.max_leases) * o.max_lease_units * sizeof(LeasedSlot);
 }

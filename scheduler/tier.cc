@@ -301,9 +301,10 @@ std::vector<std::string> Tier::Notes() const {
 }
 
 uint64_t Tier::resident_bytes() const {
-  // Policies keep some tens of bytes for each unit that their pool may hold.
-  uint64_t policies = 0;
-  for (uint32_t pool : pool_of_layer_) policies += pool == kNone ? 0 : 48ull * experts_;
+  // Policies keep some tens of bytes for each unit that their pool may hold, and tables of a fixed
+  // size.
+  uint64_t policies = pools_.size() * kPolicyTableBytes;
+  for (uint32_t pool : pool_of_layer_) policies += pool == kNone ? 0 : 60ull * experts_;
   return slots_.capacity() * (sizeof(Slot) + sizeof(uint32_t)) +
          slot_of_unit_.capacity() * sizeof(uint32_t) + policies;
 }

@@ -44,6 +44,9 @@ struct TierOptions {
   std::vector<double> heat;  // per unit of the model; empty: none known
 };
 
+// What a policy keeps whatever the size of its pool, at most.
+inline constexpr uint64_t kPolicyTableBytes = 56u << 10;
+
 enum class SlotState : uint8_t { kEmpty, kLoading, kResident, kLeaving };
 
 struct Slot {
