@@ -130,7 +130,11 @@ void RunMisses(benchmark::State& state, const PolicyInfo& info, const Shape& sha
   auto made = MakePolicy(info.name, options);
   if (!made.ok()) return state.SkipWithError(made.status().ToString().c_str());
   Policy& policy = **made;
-  for (UnitIndex unit : DrawSteps(shape, 64)) policy.Touched(unit, false);
+  for (UnitIndex unit : DrawSteps(shape, 64)) {
+    policy.BeginStep(0);
+    policy.Touched(unit, false);
+  }
+  policy.BeginStep(0);
   for (UnitIndex unit = 0; unit < options.slots; ++unit) policy.Inserted(unit);
   const Busy nobody(options.units);
   UnitIndex outside = options.slots;

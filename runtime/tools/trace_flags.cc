@@ -40,7 +40,7 @@ Result<std::vector<uint32_t>> ParseSelection(const std::string& flag, const std:
   for (const uint32_t each : chosen) {
     if (each >= count) {
       return OutOfRangeError(flag + " " + text + ": " + what + " " + std::to_string(each) +
-                             ", but the trace has " + std::to_string(count));
+                             ", but the trace has 0 to " + std::to_string(count - 1));
     }
     if (seen[each]) {
       return InvalidArgumentError(flag + " " + text + ": " + what + " " + std::to_string(each) +

@@ -76,7 +76,7 @@ TEST(RunError, OtherBlocks) {
 
 TEST(RunError, PassesThatContradict) {
   RunOptions options = Tight(SmallModel::Get().gguf);
-  options.passes.window = 2;
+  options.passes = {.window = 0};
   ExpectRefused(options, StatusCode::kInvalidArgument, "--window");
   options.passes = {.streams = 0};
   ExpectRefused(options, StatusCode::kInvalidArgument, "--streams");

@@ -186,7 +186,6 @@ TEST_F(BadInput, FlagsThatAreNotKnown) {
   ExpectRun({"--chunk", "4294967296"}, 2, "--chunk");
   ExpectRun({"--chunk", "1.5"}, 2, "--chunk");
   ExpectRun({"--streams", "0"}, 2, "--streams");
-  ExpectRun({"--window", "2"}, 2, "--window");
   ExpectRun({"--sweep-share", "1.5"}, 2, "--sweep-share");
   ExpectRun({"--profile", "/nowhere.json"}, 2, "/nowhere.json");
   ExpectRun({"--config", "/nowhere.toml"}, 2, "/nowhere.toml");

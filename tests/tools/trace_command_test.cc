@@ -145,7 +145,7 @@ TEST_F(TraceCommand, RequestsThatAreWrong) {
   ExpectWrong({"info"}, 2, "trace info: TRACE is required");
   ExpectWrong({"info", kDemo, "--jsn", "x"}, 2, "did you mean '--json'?");
   ExpectWrong({"cut", kDemo}, 2, "--output");
-  ExpectWrong({"cut", kDemo, "-o", "o", "--layers", "3-9"}, 2, "layer 9, but the trace has 8");
+  ExpectWrong({"cut", kDemo, "-o", "o", "--layers", "3-9"}, 2, "layer 8, but the trace has 0 to 7");
   ExpectWrong({"cut", kDemo, "-o", "o", "--layers", "1,3"}, 2, "one range");
   ExpectWrong({"cut", kDemo, "-o", "o", "--layers", "5-3"}, 2, "--layers 5-3");
   ExpectWrong({"cut", kDemo, "-o", "o", "--requests", "8"}, 2, "request 8");
@@ -153,7 +153,7 @@ TEST_F(TraceCommand, RequestsThatAreWrong) {
   ExpectWrong({"cut", kDemo, "-o", "o", "--requests", "1,,2"}, 2, "--requests 1,,2");
   ExpectWrong({"cut", kDemo, "-o", "o", "--first-row", "188"}, 2, "--first-row 188");
   ExpectWrong({"cut", kDemo, "-o", "/nowhere/o"}, 2, "/nowhere");
-  ExpectWrong({"profile", kDemo, "-o", "o", "--requests", "0-99"}, 2, "request 99");
+  ExpectWrong({"profile", kDemo, "-o", "o", "--requests", "0-99"}, 2, "request 8, but the trace has 0 to 7");
   ExpectWrong({"export", kDemo, "-o", "o", "--to", "oracle-generl"}, 2,
               "did you mean 'oracle-general'?");
   ExpectWrong({"export", kDemo, "-o", "o", "--to", "oracle-general", "--unit-bytes"}, 2,
