@@ -153,7 +153,8 @@ TEST_F(TraceCommand, RequestsThatAreWrong) {
   ExpectWrong({"cut", kDemo, "-o", "o", "--requests", "1,,2"}, 2, "--requests 1,,2");
   ExpectWrong({"cut", kDemo, "-o", "o", "--first-row", "188"}, 2, "--first-row 188");
   ExpectWrong({"cut", kDemo, "-o", "/nowhere/o"}, 2, "/nowhere");
-  ExpectWrong({"profile", kDemo, "-o", "o", "--requests", "0-99"}, 2, "request 8, but the trace has 0 to 7");
+  ExpectWrong({"profile", kDemo, "-o", "o", "--requests", "0-99"}, 2,
+              "request 8, but the trace has 0 to 7");
   ExpectWrong({"export", kDemo, "-o", "o", "--to", "oracle-generl"}, 2,
               "did you mean 'oracle-general'?");
   ExpectWrong({"export", kDemo, "-o", "o", "--to", "oracle-general", "--unit-bytes"}, 2,
