@@ -149,6 +149,8 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> opened, options.open(runtime_options));
   Runtime& runtime = *opened;
   report.info = runtime.info();
+  report.policy = options.runtime.policy;
+  report.prefetch = options.prefetch;
   report.verified = report.info.checksums;
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, runtime.NewSession());
   report.open_s = Since(start);

@@ -42,6 +42,8 @@ struct RunReport {
   double wall_s = 0;     // of the replay
   double inputs_s = 0;   // making inputs and hashing outputs, nothing else under way
   std::string bound_by;  // "storage", "link", "device" or "host"
+  std::string policy;    // of the arenas, as it was asked for
+  PrefetchOptions prefetch;
   // Absent where a step failed or nothing was computed.
   std::optional<uint64_t> output_hash;
   bool verified = false;  // every unit read was proved against a checksum

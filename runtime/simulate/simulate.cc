@@ -160,15 +160,20 @@ Result<RunReport> Simulate(const SimulateOptions& options, TraceFile* trace) {
   RunReport report;
   report.shape = model.shape;
   report.simulated = true;
+  report.policy = naive ? "lru" : runtime.policy;
+  report.prefetch = options.run.prefetch;
   FillInfo(runtime, plan, costs, &report.info);
   BERTH_RETURN_IF_ERROR(naive ? SimulateNaive(options, plan, costs, model, trace, &source, &report)
                               : SimulateCore(options, std::move(plan), costs, model,
                                              runtime.preload, trace, &source, &report));
+  if (!options.profile.notes.empty()) {
+    report.info.notes.push_back("profile " + options.profile.name + ": " + options.profile.notes);
+  }
   report.info.machine = options.profile.name.empty() ? "assumed" : options.profile.name;
-  // What the model does besides its experts, on its cards.
+  // What the model does besides its experts is a constant of the profile: it bounds what Berth can
+  // bring, but it is not what Berth waits for.
   report.inputs_s = report.stats.time.idle_s;
   TimeSplit time = report.stats.time;
-  time.device_s += time.idle_s;
   time.idle_s = 0;
   report.bound_by = BoundBy(time);
   report.trace_window_bytes = trace->window_bytes();

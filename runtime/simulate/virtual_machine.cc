@@ -92,7 +92,11 @@ Status VirtualMachine::EndStep() {
   return step_status_;
 }
 
-void VirtualMachine::Rest(Nanos nanos) { RunUntil(now() + nanos); }
+void VirtualMachine::Rest(Nanos nanos) {
+  clock_.Begin(VirtualClock::kModel);
+  RunUntil(now() + nanos);
+  clock_.End(VirtualClock::kModel);
+}
 
 void VirtualMachine::RunUntil(Nanos time) {
   while (PlayNext(time)) continue;

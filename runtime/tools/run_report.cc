@@ -71,10 +71,13 @@ void AddAhead(const RunReport& r, Facts* facts) {
     facts->Add("warm start", FormatCount(warm) + " units, " + FormatBytes(c.storage.bytes_warm) +
                                  " read before the first step");
   }
-  if (admitted > 0) {
-    facts->Add("prefetch", FormatCount(admitted) + " units, " + FormatCount(used) + " used, " +
-                               FormatCount(wasted) + " left unused (" + FormatBytes(wasted_bytes) +
-                               ")");
+  if (r.prefetch.step_bytes > 0) {
+    facts->Add("prefetch", FormatBytes(r.prefetch.step_bytes) + " a step at most, " +
+                               std::to_string(r.prefetch.ahead) +
+                               (r.prefetch.ahead == 1 ? " layer" : " layers") +
+                               " ahead: " + FormatCount(admitted) + " units, " + FormatCount(used) +
+                               " used, " + FormatCount(wasted) + " left unused (" +
+                               FormatBytes(wasted_bytes) + ")");
   }
 }
 
@@ -82,7 +85,9 @@ void AddFacts(const RunReport& r, Facts* facts) {
   const Counters& c = r.stats.counters;
   facts->Add("replayed", FormatCount(r.tokens) + " tokens in " + FormatCount(c.passes) +
                              " passes, " + FormatCount(c.steps) + " steps, " +
-                             FormatCount(c.distinct_units) + " units used");
+                             FormatCount(c.distinct_units) + " look-ups of units");
+  facts->Add("policy", r.policy + (r.info.chunk == 0 ? ", whole steps staged at once"
+                                                     : ", chunks of " + FormatCount(r.info.chunk)));
   AddAhead(r, facts);
   facts->Add("machine", r.info.machine);
   facts->Add("reads", r.info.io_rung +

@@ -30,7 +30,8 @@ class TraceSynthCommand final : public Command {
         "The defaults are a fit to published figures of a 512-expert model, 5 rows a pass\n"
         "(docs/synthetic.md). Other seeds of one --model-seed are other traffic of one model.\n"
         "Examples:\n"
-        "  berth trace synth -o decode.safetensors\n"
+        "  berth trace synth -o decode.safetensors    (then: berth curve decode.safetensors "
+        "--window 5)\n"
         "  berth trace synth -o other-traffic.safetensors --seed 2 --requests 45 --passes 6987\n"
         "  berth trace synth -o small.safetensors --layers 8 --experts 64 --top-k 4 --pass-rows 1\n"
         "  berth trace synth -o prompts.safetensors --prompt-rows 2048 --prompt-pass-rows 512\n"
@@ -51,11 +52,14 @@ class TraceSynthCommand final : public Command {
     }
     BERTH_RETURN_IF_ERROR(writer->Commit());
     bar.End();
-    return Print(output_ + ": " + FormatCount(info.rows) + " rows of " +
-                 FormatCount(options_.requests) + " requests, " + std::to_string(info.layers) +
-                 " layers, top " + std::to_string(info.top_k) + " of " +
-                 std::to_string(info.experts) + ", seed " + std::to_string(options_.seed) +
-                 (options_.independent ? ", independent draws" : "") + "\n");
+    return Print(
+        output_ + ": " + FormatCount(info.rows) + " rows of " + FormatCount(options_.requests) +
+        " requests, " + std::to_string(info.layers) + " layers, top " + std::to_string(info.top_k) +
+        " of " + std::to_string(info.experts) + ", seed " + std::to_string(options_.seed) +
+        (options_.independent ? ", independent draws" : "") +
+        (options_.pass_rows > 1 ? "; replay it with --window " + std::to_string(options_.pass_rows)
+                                : std::string()) +
+        "\n");
   }
 
  private:
