@@ -53,6 +53,21 @@ bool NeedsFuture(const std::string& policy) {
   return info != nullptr && info->needs_future;
 }
 
+// nullptr where no policy asks for it.
+Result<std::unique_ptr<Future>> FutureFor(const scheduler::CoreOptions& core,
+                                          const PassOptions& passes, TraceFile* trace) {
+  const bool host = !core.host_class_slots.empty() && NeedsFuture(core.host_policy);
+  // What an inclusive tier has may be on a card, too, and is then not asked for when it is used.
+  if (host && !core.host_exclusive) {
+    return InvalidArgumentError(
+        "--host-policy " + core.host_policy +
+        ": an inclusive host tier is not asked for what cards have, so next uses do not tell it "
+        "what leaves last: give --host-tier-mode exclusive, or another policy");
+  }
+  if (!host && !NeedsFuture(core.policy)) return std::unique_ptr<Future>();
+  return Future::Find(trace, passes);
+}
+
 Result<MemoryPlan> PlanOn(const MachineProfile& profile, const RuntimeOptions& runtime,
                           const ModelSizes& sizes) {
   PlanInputs inputs;
@@ -85,12 +100,9 @@ void FillInfo(const RuntimeOptions& runtime, const MemoryPlan& plan, const Machi
 Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const MachineCosts& costs,
                     const SimulatedModel& model, bool preload, TraceFile* trace, PassSource* source,
                     RunReport* report) {
-  std::unique_ptr<Future> future;
-  if (NeedsFuture(plan.core.policy) ||
-      (!plan.core.host_class_slots.empty() && NeedsFuture(plan.core.host_policy))) {
-    BERTH_ASSIGN_OR_RETURN(future, Future::Find(trace, options.run.passes));
-    plan.core.next_use = future->next_use();
-  }
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Future> future,
+                         FutureFor(plan.core, options.run.passes, trace));
+  if (future != nullptr) plan.core.next_use = future->next_use();
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<VirtualMachine> machine,
                          VirtualMachine::Create(costs, std::move(plan.core)));
   report->info.memory.books_bytes += machine->core().resident_bytes();
