@@ -28,7 +28,7 @@ Status Failed(const std::string& folder, const char* what, int error) {
   if (error == ENOSPC || error == EFBIG || error == EDQUOT) {
     return ResourceExhaustedError("the file of next uses found no room in '" + folder +
                                   "' (it takes 8 bytes per unit and step of the trace): name "
-                                  "another temporary folder, or leave out belady");
+                                  "another folder with TMPDIR, or leave out belady");
   }
   return ErrnoError(error, std::string(what) + " the file of next uses in '" + folder + "'");
 }

@@ -109,7 +109,10 @@ void RunFlags::AddTo(CLI::App* app) {
   AddJson(app, &json_);
 
   const char* cards = "Cards";
-  AddRepeatable(app, "--device", &devices_, "A card, repeatable: host:0, host:1 (default host:0)")
+  const bool simulate = use_ == Use::kSimulate;
+  AddRepeatable(app, "--device", &devices_,
+                simulate ? "A card, repeatable (default: those of --profile, or host:0)"
+                         : "A card, repeatable: host:0, host:1 (default host:0)")
       ->group(cards);
   AddRepeatable(app, "--arena", &arenas_,
                 "Bytes of slots a card; once, or once for each card (default: what fits)")
@@ -121,7 +124,6 @@ void RunFlags::AddTo(CLI::App* app) {
            "Units that may run without a slot (default: two waves)")
       ->default_str("")
       ->group(cards);
-  const bool simulate = use_ == Use::kSimulate;
   AddWhole(app, "--chunk", &runtime_.chunk,
            simulate ? "Missed units a wave; 0: a naive engine that stages a whole step at once"
                     : "Missed units a wave",
@@ -148,7 +150,9 @@ void RunFlags::AddTo(CLI::App* app) {
                   "inclusive, or exclusive: a unit on a card is not kept in RAM too")
       ->capture_default_str()
       ->group(tiers);
-  app->add_option("--host-policy", runtime_.host_policy, "Who leaves the host tier")
+  app->add_option("--host-policy", runtime_.host_policy,
+                  simulate ? "Who leaves the host tier (belady: an exclusive one only)"
+                           : "Who leaves the host tier")
       ->capture_default_str()
       ->group(tiers);
   app->add_option("--staging", staging_, "Bytes for units on their way (default: four waves)")
@@ -174,7 +178,8 @@ void RunFlags::AddTo(CLI::App* app) {
   replay_.AddTo(app);
   app->add_flag("--no-compute", no_compute_, "Move units, compute nothing")->group(replay);
   AddWhole(app, "--threads", &runtime_.threads, "Threads for expert math (0: all)")->group(replay);
-  AddWhole(app, "--seed", &runtime_.seed, "Of the inputs")->group(replay);
+  AddWhole(app, "--seed", &runtime_.seed, "Of the inputs, and of policies that draw numbers")
+      ->group(replay);
 
   app->footer(
       "Examples:\n"

@@ -89,7 +89,8 @@ TEST(SimulateCommand, KnowsTheFuture) {
   ExpectOneLine(Berth(With("run", {"--policy", "belady"})), 2, "berth curve");
   ExpectOneLine(Berth(With("run", {"--host-policy", "belady"})), 2, "berth simulate");
   ExpectOneLine(Berth(With("simulate", {"--policy", "belady:admit=never"})), 2, "always");
-  ExpectOneLine(Berth(With("simulate", {"--policy", "belady", "--chunk", "0"})), 2, "LRU");
+  ExpectOneLine(Berth(With("simulate", {"--policy", "belady", "--chunk", "0", "--arena", "1MB"})),
+                2, "LRU");
   ExpectOneLine(Berth(With("simulate", {"--policy", "belady", "--save-learned",
                                         SmallModel::Get().File("nothing.safetensors")})),
                 2, "learns nothing");
