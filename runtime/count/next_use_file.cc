@@ -77,7 +77,7 @@ Result<NextUseFile> NextUseFile::Create(const std::string& folder, uint32_t unit
     where = std::filesystem::temp_directory_path(error).string();
     if (error) {
       return NotFoundError("there is no folder for temporary files (" + error.message() +
-                           "): name one");
+                           "): name one with TMPDIR");
     }
   }
   const int fd = OpenUnnamed(where);
