@@ -11,8 +11,8 @@ Result<std::unique_ptr<Policy>> BeladyPolicy::Make(Params& params, const PolicyO
   BERTH_RETURN_IF_ERROR(params.Finish());
   if (options.next_use.empty()) {
     return InvalidArgumentError(
-        "policy 'belady' needs to know the future, which only a trace that is counted has: choose "
-        "another policy");
+        "policy 'belady' needs to know the future: `berth simulate` and `berth curve` have it from "
+        "the trace; for anything else choose another policy");
   }
   return std::unique_ptr<Policy>(new BeladyPolicy(options, /*bypass=*/admit == 0));
 }

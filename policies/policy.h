@@ -104,6 +104,8 @@ struct PolicyInfo {
 };
 // All registered policies, in the order in which --help shows them.
 std::span<const PolicyInfo> Policies();
+// Of the policy that a spec names; nullptr where there is none of that name.
+const PolicyInfo* FindPolicy(std::string_view spec);
 
 }  // namespace berth::policies
 

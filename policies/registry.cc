@@ -130,12 +130,17 @@ Status CheckOptions(const PolicyOptions& options) {
 
 std::span<const PolicyInfo> Policies() { return kInfos; }
 
-AccessPlay AccessPlayOf(std::string_view spec) {
+const PolicyInfo* FindPolicy(std::string_view spec) {
   const std::string_view name = spec.substr(0, spec.find(':'));
-  const auto row = std::find_if(std::begin(kTable), std::end(kTable),
-                                [name](const Row& each) { return each.info.name == name; });
-  BERTH_CHECK(row != std::end(kTable));
-  return row->play;
+  const auto info = std::find_if(kInfos.begin(), kInfos.end(),
+                                 [name](const PolicyInfo& each) { return each.name == name; });
+  return info == kInfos.end() ? nullptr : &*info;
+}
+
+AccessPlay AccessPlayOf(std::string_view spec) {
+  const PolicyInfo* const info = FindPolicy(spec);
+  BERTH_CHECK(info != nullptr);
+  return kTable[info - kInfos.data()].play;
 }
 
 Result<std::unique_ptr<Policy>> MakePolicy(std::string_view spec, const PolicyOptions& options) {

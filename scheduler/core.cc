@@ -104,6 +104,10 @@ Status Core::Init() {
                                 std::to_string(g.units()) + ", and got " +
                                 std::to_string(options_.heat.size()));
   }
+  if (!options_.next_use.empty() && options_.next_use.size() != g.units()) {
+    return InvalidArgumentError("next uses: one per unit is needed, " + std::to_string(g.units()) +
+                                ", and got " + std::to_string(options_.next_use.size()));
+  }
   BERTH_RETURN_IF_ERROR(InitCards());
   BERTH_RETURN_IF_ERROR(InitHost());
   staging_.resize(options_.staging_slots + options_.prefetch_staging_slots);
@@ -173,6 +177,7 @@ Status Core::InitCards() {
     tier.sweep_share = options_.sweep_share;
     tier.seed = options_.seed + 1000 * c;
     tier.heat = options_.heat;
+    tier.next_use = options_.next_use;
     for (UnitIndex u = 0; u < tier.heat.size(); ++u) {
       if (CardOf(u) != c) tier.heat[u] = 0;  // never comes here
     }
@@ -194,7 +199,8 @@ Status Core::InitCards() {
 // Counts that survive eviction stand the cliff, and so does who knows whose turn is near; recency
 // does not.
 bool Core::StandsCliff() const {
-  return options_.policy.starts_with("lfu") || options_.policy.starts_with("hazard");
+  return options_.policy.starts_with("lfu") || options_.policy.starts_with("hazard") ||
+         options_.policy.starts_with("belady");
 }
 
 // One global order smaller than one token's cycle hits nothing: what a step needs next is always
@@ -232,6 +238,7 @@ Status Core::InitHost() {
   tier.sweep_share = options_.sweep_share;
   tier.seed = options_.seed + 999983;
   tier.heat = options_.heat;
+  tier.next_use = options_.next_use;
   BERTH_ASSIGN_OR_RETURN(host_, Tier::Create(geometry_, tier));
   host_base_ = Bases(slots);
   for (std::string& note : host_->Notes()) notes_.push_back(tier.name + ": " + std::move(note));

@@ -43,6 +43,10 @@ struct CoreOptions {
   std::string policy = "lru";
   Sharing sharing = Sharing::kAuto;
   std::vector<double> heat;
+  // [units] when each is used next, for policies that need the future; empty: not known. The driver
+  // owns it, keeps it for the core's life and brings a step's units up to date before SubmitStep,
+  // numbered as PolicyOptions::next_use says.
+  std::span<const uint64_t> next_use;
   uint32_t chunk = 8;  // missed units per wave; clamped to the ring
   // A step of more rows than this is a sweep (a prompt); see tier.h.
   uint32_t sweep_rows = 64;

@@ -96,6 +96,9 @@ Status Tier::AddPool(const Geometry& geometry, const TierOptions& options, uint3
     }
     policy.heat = heat;
   }
+  if (!options.next_use.empty()) {
+    policy.next_use = options.next_use.subspan(policy.first_unit, policy.units);
+  }
   Pool pool;
   BERTH_ASSIGN_OR_RETURN(pool.policy, policies::MakePolicy(options.policy, policy));
   pool.slots = slots;

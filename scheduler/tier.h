@@ -41,7 +41,8 @@ struct TierOptions {
   std::string policy = "lru";
   double sweep_share = 0.5;
   uint64_t seed = 1;
-  std::vector<double> heat;  // per unit of the model; empty: none known
+  std::vector<double> heat;            // per unit of the model; empty: none known
+  std::span<const uint64_t> next_use;  // likewise; as CoreOptions::next_use
 };
 
 // What a policy keeps whatever the size of its pool, at most.

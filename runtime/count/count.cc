@@ -1,10 +1,8 @@
 #include "runtime/count/count.h"
 
-#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "policies/policy.h"
@@ -14,38 +12,12 @@
 #include "runtime/count/step_reader.h"
 
 namespace berth {
-namespace {
 
 using count::NextUseFile;
 using count::PoolLayout;
 using count::PoolPlayer;
 using count::StepBlock;
 using count::StepReader;
-
-bool NeedsFuture(std::string_view spec) {
-  const std::string_view name = spec.substr(0, spec.find(':'));
-  const std::span<const policies::PolicyInfo> all = policies::Policies();
-  return std::any_of(all.begin(), all.end(), [name](const policies::PolicyInfo& info) {
-    return info.name == name && info.needs_future;
-  });
-}
-
-Result<NextUseFile> FindNextUses(TraceFile* trace, const CountWorkload& workload, bool first_uses) {
-  const uint32_t units = trace->info().layers * trace->info().experts;
-  BERTH_ASSIGN_OR_RETURN(NextUseFile file,
-                         NextUseFile::Create(workload.temporary_folder, units, first_uses));
-  BERTH_ASSIGN_OR_RETURN(StepReader reader, StepReader::Create(trace, workload));
-  StepBlock block;
-  while (true) {
-    BERTH_ASSIGN_OR_RETURN(const bool more, reader.Next(&block));
-    if (!more) break;
-    BERTH_RETURN_IF_ERROR(file.Append(block, workload.granularity));
-  }
-  BERTH_RETURN_IF_ERROR(file.Finish());
-  return file;
-}
-
-}  // namespace
 
 Result<std::vector<CountResult>> CountMisses(TraceFile* trace, const CountWorkload& workload,
                                              std::span<const CountRequest> requests,
@@ -57,7 +29,8 @@ Result<std::vector<CountResult>> CountMisses(TraceFile* trace, const CountWorklo
   std::vector<std::unique_ptr<PoolPlayer>> players;
   bool future = false, first_uses = false;
   for (const CountRequest& request : requests) {
-    const bool asks = NeedsFuture(request.policy);
+    const policies::PolicyInfo* const info = policies::FindPolicy(request.policy);
+    const bool asks = info != nullptr && info->needs_future;
     future |= asks;
     first_uses |= asks && request.preload;
     BERTH_ASSIGN_OR_RETURN(
@@ -68,7 +41,7 @@ Result<std::vector<CountResult>> CountMisses(TraceFile* trace, const CountWorklo
   }
   std::optional<NextUseFile> next_uses;
   if (future) {
-    BERTH_ASSIGN_OR_RETURN(NextUseFile file, FindNextUses(trace, workload, first_uses));
+    BERTH_ASSIGN_OR_RETURN(NextUseFile file, NextUseFile::OfTrace(trace, workload, first_uses));
     next_uses.emplace(std::move(file));
   }
 

@@ -28,7 +28,7 @@ Status Failed(const std::string& folder, const char* what, int error) {
   if (error == ENOSPC || error == EFBIG || error == EDQUOT) {
     return ResourceExhaustedError("the file of next uses found no room in '" + folder +
                                   "' (it takes 8 bytes per unit and step of the trace): name "
-                                  "another temporary folder, or leave out belady");
+                                  "another folder with TMPDIR, or leave out belady");
   }
   return ErrnoError(error, std::string(what) + " the file of next uses in '" + folder + "'");
 }
@@ -48,16 +48,36 @@ int OpenUnnamed(const std::string& folder) {
 
 }  // namespace
 
+Result<NextUseFile> NextUseFile::OfTrace(TraceFile* trace, const CountWorkload& workload,
+                                         bool first_uses) {
+  const TraceInfo& info = trace->info();
+  const uint64_t units = uint64_t{info.layers} * info.experts;
+  if (units > kMostUnits) {
+    return InvalidArgumentError("next uses are found of at most " + FormatCount(kMostUnits) +
+                                " units, the trace has " + FormatCount(units));
+  }
+  BERTH_ASSIGN_OR_RETURN(NextUseFile file, Create(workload.temporary_folder,
+                                                  static_cast<uint32_t>(units), first_uses));
+  BERTH_ASSIGN_OR_RETURN(StepReader reader, StepReader::Create(trace, workload));
+  StepBlock block;
+  while (true) {
+    BERTH_ASSIGN_OR_RETURN(const bool more, reader.Next(&block));
+    if (!more) break;
+    BERTH_RETURN_IF_ERROR(file.Append(block, workload.granularity));
+  }
+  BERTH_RETURN_IF_ERROR(file.Finish());
+  return file;
+}
+
 Result<NextUseFile> NextUseFile::Create(const std::string& folder, uint32_t units,
                                         bool first_uses) {
-  BERTH_CHECK(units <= kMostUnits);
   std::string where = folder;
   if (where.empty()) {
     std::error_code error;
     where = std::filesystem::temp_directory_path(error).string();
     if (error) {
       return NotFoundError("there is no folder for temporary files (" + error.message() +
-                           "): name one");
+                           "): name one with TMPDIR");
     }
   }
   const int fd = OpenUnnamed(where);
@@ -77,6 +97,7 @@ NextUseFile::NextUseFile(NextUseFile&& other) noexcept
       entries_(other.entries_),
       read_(other.read_),
       buffer_(std::move(other.buffer_)),
+      given_(other.given_),
       next_(std::move(other.next_)) {}
 
 NextUseFile::~NextUseFile() {
@@ -127,6 +148,7 @@ Status NextUseFile::Finish() {
     BERTH_RETURN_IF_ERROR(Write(begin + left.size(), std::span(buffer_).subspan(left.size())));
     end = begin + left.size();
   }
+  buffer_.clear();
   return Status();
 }
 
@@ -151,15 +173,33 @@ void NextUseFile::FillStep(uint64_t first_use, std::span<uint64_t> step) {
 }
 
 Status NextUseFile::Read(StepBlock* block) {
-  if (block->reset) {
-    ++read_;
-    block->first_uses.resize(first_uses_ ? next_.size() : 0);
-    BERTH_RETURN_IF_ERROR(ReadAt(read_, block->first_uses));
-    read_ += block->first_uses.size();
-  }
+  if (block->reset) BERTH_RETURN_IF_ERROR(ReadReset(&block->first_uses));
   block->next_uses.resize(block->units.size());
-  BERTH_RETURN_IF_ERROR(ReadAt(read_, block->next_uses));
-  read_ += block->units.size();
+  return ReadUses(block->next_uses);
+}
+
+Status NextUseFile::ReadReset(std::vector<uint64_t>* first_uses) {
+  uint64_t reset = 0;
+  BERTH_RETURN_IF_ERROR(ReadUses(std::span(&reset, 1)));
+  first_uses->resize(first_uses_ ? next_.size() : 0);
+  return ReadUses(*first_uses);
+}
+
+Status NextUseFile::ReadUses(std::span<uint64_t> next_uses) {
+  while (!next_uses.empty()) {
+    if (given_ == buffer_.size()) {
+      // The trace was read twice and had more in it the second time.
+      if (read_ == entries_) return DataLossError("the trace changed while it was read");
+      buffer_.resize(std::min<uint64_t>(kBufferEntries, entries_ - read_));
+      given_ = 0;
+      BERTH_RETURN_IF_ERROR(ReadAt(read_, buffer_));
+      read_ += buffer_.size();
+    }
+    const size_t count = std::min(next_uses.size(), buffer_.size() - given_);
+    std::copy_n(buffer_.begin() + static_cast<ptrdiff_t>(given_), count, next_uses.begin());
+    given_ += count;
+    next_uses = next_uses.subspan(count);
+  }
   return Status();
 }
 
@@ -183,8 +223,7 @@ Status NextUseFile::ReadAt(uint64_t at, std::span<uint64_t> entries) {
     const ssize_t got = ::pread(fd_, bytes.data(), bytes.size(), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Failed(folder_, "cannot read", errno);
-    // The trace was read twice and had more in it the second time.
-    if (got == 0) return DataLossError("the trace changed while it was read");
+    if (got == 0) return DataLossError("the file of next uses in '" + folder_ + "' was cut");
     bytes = bytes.subspan(static_cast<size_t>(got));
     offset += got;
   }

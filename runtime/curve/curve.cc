@@ -18,15 +18,6 @@ namespace {
 constexpr uint64_t kMostLinePoints = 1u << 16;
 constexpr uint64_t kMostLineWork = 1u << 24;
 
-std::string_view NameOf(std::string_view spec) { return spec.substr(0, spec.find(':')); }
-
-const policies::PolicyInfo* FindInfo(std::string_view spec) {
-  for (const policies::PolicyInfo& info : policies::Policies()) {
-    if (info.name == NameOf(spec)) return &info;
-  }
-  return nullptr;
-}
-
 // What is wrong with a spec shows in the pool of the smallest size, before anything is counted.
 Status CheckSpec(const std::string& spec, const CurveOptions& options, const CurveReport& report) {
   const Pool& pool = report.pools.pools.front();
@@ -42,7 +33,7 @@ Status CheckSpec(const std::string& spec, const CurveOptions& options, const Cur
   }
   const std::vector<uint64_t> future(made.units, policies::kNeverUsed);
   made.next_use = future;
-  const policies::PolicyInfo* info = FindInfo(spec);
+  const policies::PolicyInfo* info = policies::FindPolicy(spec);
   if (info != nullptr && info->needs_heat && options.workload.heat.empty()) {
     return InvalidArgumentError("--policy " + spec + ": needs a profile: give --warm FILE");
   }
@@ -51,14 +42,14 @@ Status CheckSpec(const std::string& spec, const CurveOptions& options, const Cur
 
 void AddPolicy(const std::string& spec, CurveReport* report) {
   if (report->Find(spec)) return;
-  const policies::PolicyInfo* info = FindInfo(spec);
+  const policies::PolicyInfo* info = policies::FindPolicy(spec);
   report->policies.push_back({spec, std::string(info->summary), info->needs_future, {}});
 }
 
 Status ChoosePolicies(const CurveOptions& options, CurveReport* report) {
   for (const std::string& spec : options.policies) {
     BERTH_RETURN_IF_ERROR(CheckSpec(spec, options, *report));
-    if (!FindInfo(spec)->needs_future) AddPolicy(spec, report);
+    if (!policies::FindPolicy(spec)->needs_future) AddPolicy(spec, report);
   }
   for (const policies::PolicyInfo& info : policies::Policies()) {
     if (!options.policies.empty() || info.needs_future) continue;
@@ -71,7 +62,7 @@ Status ChoosePolicies(const CurveOptions& options, CurveReport* report) {
   // The bounds come last, those that were asked for in other words among them.
   for (const std::string& spec : options.policies) AddPolicy(spec, report);
   for (const char* bound : {"belady", "belady:admit=always"}) {
-    if (FindInfo(bound) != nullptr) AddPolicy(bound, report);
+    if (policies::FindPolicy(bound) != nullptr) AddPolicy(bound, report);
   }
   return Status();
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "policies/policy.h"
 #include "runtime/plan/memory_plan.h"
 #include "runtime/run/replay.h"
 #include "runtime/simulate/workload.h"
@@ -202,6 +203,12 @@ Status SimulateNaive(const SimulateOptions& options, const MemoryPlan& plan,
   if (options.run.runtime.host_exclusive) {
     return InvalidArgumentError(
         "--host-tier-mode exclusive with --chunk 0: the naive engine's host tier is inclusive");
+  }
+  const policies::PolicyInfo* const policy = policies::FindPolicy(plan.core.policy);
+  if (policy != nullptr && policy->needs_future) {
+    return InvalidArgumentError("--policy " + std::string(policy->name) +
+                                " with --chunk 0: the naive engine's arena is LRU, whatever the "
+                                "policy");
   }
   NaiveEngine engine(costs, plan.core);
   ReplayOptions replay;

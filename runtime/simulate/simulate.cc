@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "policies/policy.h"
+#include "runtime/count/future.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/sizes_of.h"
 #include "runtime/plan/memory_plan.h"
@@ -21,13 +23,13 @@ constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
 class CoreTarget final : public ReplayTarget {
  public:
-  CoreTarget(VirtualMachine* machine, const HostCosts& host, RunReport* report)
-      : machine_(machine), host_(host), report_(report) {}
+  // `future`: nullptr where no policy asks.
+  CoreTarget(VirtualMachine* machine, const HostCosts& host, Future* future, RunReport* report)
+      : machine_(machine), host_(host), future_(future), report_(report) {}
 
   Status Step(const ReplayStep& step) override {
-    if (step.layer == 0) {
-      report_->tokens += step.rows.size();
-    }
+    if (step.layer == 0) report_->tokens += step.rows.size();
+    if (future_ != nullptr) BERTH_RETURN_IF_ERROR(future_->BeginStep(step.layer, step.ids));
     // What the model does besides its experts comes between them, a share before every layer.
     const Nanos rest = host_.pass + step.rows.size() * host_.pass_row;
     const uint32_t layers = report_->shape.layers;
@@ -42,8 +44,29 @@ class CoreTarget final : public ReplayTarget {
  private:
   VirtualMachine* const machine_;
   const HostCosts& host_;
+  Future* const future_;
   RunReport* const report_;
 };
+
+bool NeedsFuture(const std::string& policy) {
+  const policies::PolicyInfo* const info = policies::FindPolicy(policy);
+  return info != nullptr && info->needs_future;
+}
+
+// nullptr where no policy asks for it.
+Result<std::unique_ptr<Future>> FutureFor(const scheduler::CoreOptions& core,
+                                          const PassOptions& passes, TraceFile* trace) {
+  const bool host = !core.host_class_slots.empty() && NeedsFuture(core.host_policy);
+  // What an inclusive tier has may be on a card, too, and is then not asked for when it is used.
+  if (host && !core.host_exclusive) {
+    return InvalidArgumentError(
+        "--host-policy " + core.host_policy +
+        ": an inclusive host tier is not asked for what cards have, so next uses do not tell it "
+        "what leaves last: give --host-tier-mode exclusive, or another policy");
+  }
+  if (!host && !NeedsFuture(core.policy)) return std::unique_ptr<Future>();
+  return Future::Find(trace, passes);
+}
 
 Result<MemoryPlan> PlanOn(const MachineProfile& profile, const RuntimeOptions& runtime,
                           const ModelSizes& sizes) {
@@ -77,6 +100,9 @@ void FillInfo(const RuntimeOptions& runtime, const MemoryPlan& plan, const Machi
 Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const MachineCosts& costs,
                     const SimulatedModel& model, bool preload, TraceFile* trace, PassSource* source,
                     RunReport* report) {
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Future> future,
+                         FutureFor(plan.core, options.run.passes, trace));
+  if (future != nullptr) plan.core.next_use = future->next_use();
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<VirtualMachine> machine,
                          VirtualMachine::Create(costs, std::move(plan.core)));
   report->info.memory.books_bytes += machine->core().resident_bytes();
@@ -90,7 +116,7 @@ Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const Machi
   if (preload) BERTH_RETURN_IF_ERROR(machine->Preload());
   report->open_s = static_cast<double>(machine->clock().elapsed()) * 1e-9;
   machine->RestartClock();
-  CoreTarget target(machine.get(), costs.host, report);
+  CoreTarget target(machine.get(), costs.host, future.get(), report);
   BERTH_RETURN_IF_ERROR(Replay(trace, source, replay, &target));
   report->wall_s = static_cast<double>(machine->clock().elapsed()) * 1e-9;
   report->stats.time = machine->clock().Split();

@@ -15,7 +15,7 @@ std::string PolicyHelp() {
     names += (names.empty() ? "" : ", ") + std::string(info.name);
   }
   return "A policy, repeatable: NAME or NAME:key=value,... of " + names +
-         " (default: every one that can run; `berth run --help` says what they do)";
+         " (default: every one that can run; `berth simulate --help` says what they do)";
 }
 
 constexpr char kExamples[] =

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/policy.h"
 #include "runtime/run/warm_start.h"
 #include "runtime/tools/output.h"
 
@@ -10,6 +11,11 @@ namespace berth::tools {
 
 Status CheckLearned(const RunOptions& options, const RunFlags& flags) {
   if (options.save_learned.empty()) return Status();
+  const policies::PolicyInfo* const info = policies::FindPolicy(options.runtime.policy);
+  if (info != nullptr && info->needs_future) {
+    return InvalidArgumentError("--save-learned with --policy " + std::string(info->name) +
+                                ": it knows the future and learns nothing");
+  }
   std::vector<std::string> inputs = flags.inputs();
   std::erase(inputs, options.warm);
   BERTH_RETURN_IF_ERROR(

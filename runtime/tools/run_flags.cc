@@ -36,9 +36,11 @@ constexpr std::array<ConfigKey, 37> kKeys = {{
     {"seed", ConfigType::kInteger},
 }};
 
-std::string PolicyHelp() {
+// Those that need the future only where there is one.
+std::string PolicyHelp(bool future) {
   std::string text = "Who leaves the arena: NAME or NAME:key=value,...\n";
   for (const policies::PolicyInfo& info : policies::Policies()) {
+    if (info.needs_future && !future) continue;
     text += "  " + std::string(info.name) + ": " + std::string(info.summary) + "\n";
   }
   text.pop_back();
@@ -66,27 +68,26 @@ Result<std::vector<uint64_t>> PerCard(const std::string& flag,
 
 // Also of a policy that this run does not use: a misspelt one is not to wait for the run that does.
 // What a policy makes of its pool's size stands in its note, so any size shows whether it parses.
-Status KnownPolicy(const std::string& flag, const std::string& spec) {
+// `future`: a simulation knows it, a run does not.
+Status KnownPolicy(const std::string& flag, const std::string& spec, bool future) {
   policies::PolicyOptions pool;
   pool.units = 64;
   pool.slots = 32;
   pool.top_k = 1;
   const std::vector<double> heat(pool.units, 1);
   pool.heat = heat;
+  const std::vector<uint64_t> next_use(pool.units, policies::kNeverUsed);
+  if (future) pool.next_use = next_use;
   return policies::MakePolicy(spec, pool).status().Annotate(flag);
 }
 
 // A policy that needs a profile gets it from --warm.
 Status NeedsHeat(const std::string& flag, const std::string& spec, const std::string& warm) {
-  const std::string name = spec.substr(0, spec.find(':'));
-  for (const policies::PolicyInfo& info : policies::Policies()) {
-    if (info.name == name && info.needs_heat && warm.empty()) {
-      return InvalidArgumentError(flag + " " + name +
-                                  ": it keeps what a profile names and there is none: give one "
-                                  "with --warm");
-    }
-  }
-  return Status();
+  const policies::PolicyInfo* const info = policies::FindPolicy(spec);
+  if (info == nullptr || !info->needs_heat || !warm.empty()) return Status();
+  return InvalidArgumentError(flag + " " + std::string(info->name) +
+                              ": it keeps what a profile names and there is none: give one "
+                              "with --warm");
 }
 
 Status Bytes(const std::string& flag, const std::string& text, uint64_t* bytes) {
@@ -108,7 +109,10 @@ void RunFlags::AddTo(CLI::App* app) {
   AddJson(app, &json_);
 
   const char* cards = "Cards";
-  AddRepeatable(app, "--device", &devices_, "A card, repeatable: host:0, host:1 (default host:0)")
+  const bool simulate = use_ == Use::kSimulate;
+  AddRepeatable(app, "--device", &devices_,
+                simulate ? "A card, repeatable (default: those of --profile, or host:0)"
+                         : "A card, repeatable: host:0, host:1 (default host:0)")
       ->group(cards);
   AddRepeatable(app, "--arena", &arenas_,
                 "Bytes of slots a card; once, or once for each card (default: what fits)")
@@ -120,7 +124,6 @@ void RunFlags::AddTo(CLI::App* app) {
            "Units that may run without a slot (default: two waves)")
       ->default_str("")
       ->group(cards);
-  const bool simulate = use_ == Use::kSimulate;
   AddWhole(app, "--chunk", &runtime_.chunk,
            simulate ? "Missed units a wave; 0: a naive engine that stages a whole step at once"
                     : "Missed units a wave",
@@ -134,7 +137,9 @@ void RunFlags::AddTo(CLI::App* app) {
       ->group(cards);
 
   const char* tiers = "Tiers";
-  app->add_option("--policy", runtime_.policy, PolicyHelp())->capture_default_str()->group(tiers);
+  app->add_option("--policy", runtime_.policy, PolicyHelp(/*future=*/simulate))
+      ->capture_default_str()
+      ->group(tiers);
   app->add_option("--slots", slots_, "auto, shared, or per-layer quotas")
       ->capture_default_str()
       ->group(tiers);
@@ -145,7 +150,9 @@ void RunFlags::AddTo(CLI::App* app) {
                   "inclusive, or exclusive: a unit on a card is not kept in RAM too")
       ->capture_default_str()
       ->group(tiers);
-  app->add_option("--host-policy", runtime_.host_policy, "Who leaves the host tier")
+  app->add_option("--host-policy", runtime_.host_policy,
+                  simulate ? "Who leaves the host tier (belady: an exclusive one only)"
+                           : "Who leaves the host tier")
       ->capture_default_str()
       ->group(tiers);
   app->add_option("--staging", staging_, "Bytes for units on their way (default: four waves)")
@@ -171,7 +178,8 @@ void RunFlags::AddTo(CLI::App* app) {
   replay_.AddTo(app);
   app->add_flag("--no-compute", no_compute_, "Move units, compute nothing")->group(replay);
   AddWhole(app, "--threads", &runtime_.threads, "Threads for expert math (0: all)")->group(replay);
-  AddWhole(app, "--seed", &runtime_.seed, "Of the inputs")->group(replay);
+  AddWhole(app, "--seed", &runtime_.seed, "Of the inputs, and of policies that draw numbers")
+      ->group(replay);
 
   app->footer(
       "Examples:\n"
@@ -257,7 +265,9 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
   }
   if (trace_.empty()) return InvalidArgumentError("--trace is missing; see --help");
   BERTH_RETURN_IF_ERROR(OneOf("--host-tier-mode", host_tier_mode_, {"inclusive", "exclusive"}));
-  BERTH_RETURN_IF_ERROR(KnownPolicy("--host-policy", runtime_.host_policy));
+  const bool future = use_ == Use::kSimulate;
+  BERTH_RETURN_IF_ERROR(KnownPolicy("--policy", runtime_.policy, future));
+  BERTH_RETURN_IF_ERROR(KnownPolicy("--host-policy", runtime_.host_policy, future));
   BERTH_RETURN_IF_ERROR(OneOf("--slots", slots_, {"auto", "shared", "per-layer"}));
   BERTH_RETURN_IF_ERROR(OneOf("--placement", placement_, {"ep"}));
   BERTH_RETURN_IF_ERROR(OneOf("--miss", miss_, {"stage"}));

@@ -55,6 +55,7 @@ class SimulateCommand final : public Command {
         "Examples:\n"
         "  berth simulate --trace t.safetensors --unit-bytes 2329600 --profile 4090-desktop\n"
         "  berth simulate model.gguf --trace t.safetensors --profile my.json --host-tier 32GB\n"
+        "  berth simulate --trace t.safetensors --unit-bytes 2.3MB --arena 8GB --policy belady\n"
         "  berth simulate --trace t.safetensors --unit-bytes 2.3MB --profile 2x7900xtx --chunk 0 "
         "\\\n"
         "      --slots per-layer --json naive.json\n"

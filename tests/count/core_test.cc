@@ -1,11 +1,13 @@
-// Counting and the scheduler core are the same machine: for every policy that needs no future, the
-// same trace gives the same hits, misses and insertions.
+// Counting and the scheduler core are the same machine: for every policy, the same trace gives the
+// same hits, misses and insertions.
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "policies/policy.h"
 #include "runtime/count/count.h"
+#include "runtime/count/future.h"
 #include "tests/count/given_trace.h"
 #include "tests/scheduler/fake_driver.h"
 #include "tests/scheduler/scenario.h"
@@ -69,6 +71,8 @@ CardCounters RunCore(const Case& given, const std::string& policy, TraceFile* tr
   passes.streams = given.streams;
   auto source = PassSource::Create(trace->info(), passes);
   EXPECT_TRUE(source.ok());
+  const auto future = Future::Find(trace, passes);
+  EXPECT_TRUE(future.ok()) << future.status().ToString();
   uint64_t pass = 0;
   for (auto rows = source->Next(); !rows.empty(); rows = source->Next(), ++pass) {
     for (uint32_t layer = 0; layer < given.shape.layers; ++layer) {
@@ -78,6 +82,9 @@ CardCounters RunCore(const Case& given, const std::string& policy, TraceFile* tr
         const auto own = all->subspan(size_t{layer} * given.shape.top_k, given.shape.top_k);
         ids.insert(ids.end(), own.begin(), own.end());
       }
+      EXPECT_TRUE((*future)->BeginStep(layer, ids).ok());
+      std::copy((*future)->next_use().begin(), (*future)->next_use().end(),
+                driver.next_use().begin());
       const auto ticket = driver.Step(layer, ids, pass);
       EXPECT_TRUE(ticket.ok()) << ticket.status().ToString();
       driver.AnswerAll();
@@ -92,7 +99,6 @@ TEST(CountEqualsCore, EveryPolicy) {
                         {{4, 16, 2}, 26, true, 1, false}, {{3, 20, 3}, 29, true, 1, true},
                         {{3, 20, 3}, 10, false, 4, true}, {{2, 30, 2}, 14, true, 6, false}};
   for (const policies::PolicyInfo& info : policies::Policies()) {
-    if (info.needs_future) continue;
     const std::string policy(info.name);
     uint64_t seed = 1;
     for (const Case& given : cases) {

@@ -5,9 +5,12 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/count/count.h"
+#include "runtime/count/future.h"
 #include "runtime/run/process_memory.h"
 #include "tests/temporary_directory.h"
 
@@ -84,6 +87,30 @@ TEST(CountMemory, DoesNotGrowWithTheTrace) {
     // A byte for each access would be 5.8 million more, the next uses 46 million.
     EXPECT_LT(large, small + (2u << 20));
   }
+}
+
+uint64_t PeakOfFuture(uint64_t rows) {
+  EndlessTrace trace(rows);
+  ResetPeakResidentBytes();
+  Result<std::unique_ptr<Future>> future = Future::Find(&trace, {});
+  EXPECT_TRUE(future.ok()) << future.status().ToString();
+  for (uint64_t row = 0; row < rows && future.ok(); ++row) {
+    const std::span<const int32_t> ids = *trace.Experts(row);
+    for (uint32_t layer = 0; layer < 8; ++layer) {
+      EXPECT_TRUE((*future)->BeginStep(layer, ids.subspan(size_t{layer} * 8, 8)).ok());
+    }
+  }
+  return PeakResidentBytes();
+}
+
+TEST(CountMemory, AFutureThatIsToldDoesNotGrowWithTheTrace) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own memory counts as resident";
+#endif
+  PeakOfFuture(2'000);
+  const uint64_t small = PeakOfFuture(10'000);
+  if (small == 0) GTEST_SKIP() << "this system does not tell a process its memory";
+  EXPECT_LT(PeakOfFuture(100'000), small + (2u << 20));
 }
 
 TEST(CountMemory, AFullDiskIsAnErrorAndLeavesNothing) {

@@ -17,9 +17,18 @@ struct Key {
   std::string name;
   double fallback = 0;
   bool percent = false;
-  bool whole = true;         // an integer
-  double low = 0, high = 0;  // high 0: the summary states no range
+  bool whole = true;               // an integer
+  double low = 0, high = 0;        // high 0: the summary states no range
+  std::vector<std::string> words;  // one of them instead of a number
 };
+
+// The "bypass (..., or always)" behind a key's '='.
+std::vector<std::string> WordsOf(const std::string& text) {
+  const size_t end = text.find(')');
+  const size_t last = text.rfind(" or ", end);
+  if (end == text.npos || last == text.npos) return {};
+  return {text.substr(0, text.find(' ')), text.substr(last + 4, end - last - 4)};
+}
 
 // The "key=0.98 (per pass, 0.01 to 1)" of a summary.
 std::vector<Key> KeysOf(std::string_view summary) {
@@ -35,7 +44,12 @@ std::vector<Key> KeysOf(std::string_view summary) {
     key.name = text.substr(begin, at - begin);
     char* end = nullptr;
     key.fallback = std::strtod(text.c_str() + at + 1, &end);
-    if (key.name.empty() || end == text.c_str() + at + 1) continue;  // a word, not a number
+    if (key.name.empty()) continue;
+    if (end == text.c_str() + at + 1) {
+      key.words = WordsOf(text.substr(at + 1));
+      if (!key.words.empty()) keys.push_back(key);
+      continue;
+    }
     const std::string number(text.c_str() + at + 1, static_cast<const char*>(end));
     key.whole = number.find('.') == number.npos;
     key.percent = *end == '%';
@@ -59,6 +73,7 @@ std::vector<Key> KeysOf(std::string_view summary) {
 }
 
 std::string Value(const Key& key, Random* random) {
+  if (!key.words.empty()) return key.words[random->Below(static_cast<uint32_t>(key.words.size()))];
   if (key.percent) return std::to_string(random->Below(101)) + "%";
   const double low = key.high > 0 ? key.low : 1;
   const double high = key.high > 0 ? key.high : 2 * key.fallback + 1;
@@ -78,7 +93,7 @@ const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = [] {
     std::vector<Row> made;
     for (const PolicyInfo& info : policies::Policies()) {
-      if (!info.needs_future) made.push_back({info, KeysOf(info.summary)});
+      made.push_back({info, KeysOf(info.summary)});
     }
     return made;
   }();
@@ -92,6 +107,8 @@ bool Accepted(const std::string& spec) {
   options.top_k = 2;
   const std::vector<double> heat(options.units, 1.0);
   options.heat = heat;
+  const std::vector<uint64_t> next_use(options.units, policies::kNeverUsed);
+  options.next_use = next_use;
   return policies::MakePolicy(spec, options).ok();
 }
 

@@ -13,7 +13,6 @@ struct AnyPolicy {
   std::string spec;
   bool needs_heat = false;
 };
-// Not those that need the future: a driver of a machine has none to tell them.
 AnyPolicy DrawPolicy(Random* random);
 
 }  // namespace berth::scheduler

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/policy.h"
+
 namespace berth::scheduler {
 namespace {
 
@@ -14,9 +16,11 @@ constexpr uint64_t kTimeOut = 5000;  // ticks until an owner gives up waiting
 
 Status FakeDriver::Open(const CoreOptions& options) {
   core_options_ = options;
+  next_use_.assign(options.geometry.units(), policies::kNeverUsed);
+  core_options_.next_use = next_use_;
   truth_ = std::make_unique<Truth>(core_options_, options_.faults.checksums, &promises_);
   steps_ = std::make_unique<StepBook>(core_options_.geometry, &promises_);
-  BERTH_ASSIGN_OR_RETURN(core_, Core::Create(options, this));
+  BERTH_ASSIGN_OR_RETURN(core_, Core::Create(core_options_, this));
   return Status();
 }
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ class FakeDriver final : public Sink {
   Status Open(const CoreOptions& options);
   Core& core() { return *core_; }
   const CoreOptions& options() const { return core_options_; }
+  // What the policies are told of the future, [units]: never again, but for what callers put there.
+  std::span<uint64_t> next_use() { return next_use_; }
 
   // ---- submissions, checked
   Result<TicketId> Step(uint32_t layer, const std::vector<int32_t>& ids, uint64_t pass = 0);
@@ -147,6 +150,7 @@ class FakeDriver final : public Sink {
   Random random_;
   Faults faults_;
   CoreOptions core_options_;
+  std::vector<uint64_t> next_use_;
   std::unique_ptr<Truth> truth_;
   std::unique_ptr<StepBook> steps_;
   std::unique_ptr<Core> core_;

@@ -9,6 +9,7 @@
 #include "runtime/base/math.h"
 #include "tests/scheduler/any_policy.h"
 #include "tests/scheduler/random.h"
+#include "tests/scheduler/script_future.h"
 
 namespace berth::scheduler {
 namespace {
@@ -278,9 +279,11 @@ void WarmUp(FakeDriver* driver) {
 void Play(FakeDriver* driver, const std::vector<Action>& script, uint64_t pace, uint32_t most) {
   Random r(pace);
   std::vector<Result<LeaseId>> leases;
+  ScriptFuture future(driver->options(), script, driver->next_use());
   for (const Action& a : script) {
     switch (a.kind) {
       case Action::Kind::kStep:
+        future.BeginStep(static_cast<size_t>(&a - script.data()), driver->next_use());
         PlayStep(driver, a);
         break;
       case Action::Kind::kHint:

@@ -70,6 +70,32 @@ TEST(SimulateCommand, NeedsNoModel) {
   EXPECT_EQ(two["cards"][1]["class_slots"].size(), 2u);
 }
 
+TEST(SimulateCommand, KnowsTheFuture) {
+  const std::vector<std::string> flags = {"--arena", "600kB",   "--device", "host:0",  "--device",
+                                          "host:1",  "--slots", "shared",   "--policy"};
+  const auto misses = [&](const std::string& policy) {
+    std::vector<std::string> more = flags;
+    more.push_back(policy);
+    return Report(With("simulate", more))["misses"].get<uint64_t>();
+  };
+  const uint64_t bound = misses("belady");
+  EXPECT_LE(bound, misses("belady:admit=always"));
+  EXPECT_LT(bound, misses("lru"));
+
+  EXPECT_NE(Berth({"simulate", "--help"}).out.find("belady"), std::string::npos);
+  EXPECT_EQ(Berth({"run", "--help"}).out.find("belady"), std::string::npos);
+  ExpectOneLine(Berth(With("run", {"--policy", "belady"})), 2, "--policy: policy 'belady'");
+  ExpectOneLine(Berth(With("run", {"--policy", "belady"})), 2, "berth simulate");
+  ExpectOneLine(Berth(With("run", {"--policy", "belady"})), 2, "berth curve");
+  ExpectOneLine(Berth(With("run", {"--host-policy", "belady"})), 2, "berth simulate");
+  ExpectOneLine(Berth(With("simulate", {"--policy", "belady:admit=never"})), 2, "always");
+  ExpectOneLine(Berth(With("simulate", {"--policy", "belady", "--chunk", "0", "--arena", "1MB"})),
+                2, "LRU");
+  ExpectOneLine(Berth(With("simulate", {"--policy", "belady", "--save-learned",
+                                        SmallModel::Get().File("nothing.safetensors")})),
+                2, "learns nothing");
+}
+
 TEST(SimulateCommand, PlaysTheNaiveEngine) {
   const std::vector<std::string> flags = {"simulate",     "--trace",  SmallModel::Get().trace,
                                           "--unit-bytes", "1MB",      "--arena",
