@@ -17,7 +17,7 @@ constexpr double kLooksPerHalving = 128;
 // its weight over this many touches a unit, and they are brought up to date this often meanwhile.
 constexpr double kLooksBeforeLate = 64;
 constexpr uint32_t kLateTouchesPerUnit = 2;
-constexpr uint32_t kLateRefreshes = 32;
+constexpr uint32_t kLateRefreshes = 8;
 constexpr uint32_t kMostGroups = 64;  // bits of passed_over_
 constexpr uint32_t kUnitsPerGroup = 32;
 constexpr uint32_t kPowers = 512;  // turns after which a count is as good as gone
