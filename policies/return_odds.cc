@@ -92,7 +92,7 @@ void ReturnOdds::RefreshLate(double keep) {
       returned += late_returns_[near];
       expected += late_expected_[near];
     }
-    late_factors_[bucket] = returned / expected;
+    late_factors_[bucket] = std::min(kMostLateFactor, returned / expected);
   }
   for (double& each : late_returns_) each *= keep;
   for (double& each : late_expected_) each *= keep;

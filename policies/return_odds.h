@@ -96,7 +96,9 @@ class ReturnOdds {
 
   static constexpr double kFactorReturns = 48;  // evidence that a factor of 1 is worth
   static constexpr double kLateReturns = 32;    // evidence that a factor of late of 1 is worth
-  static constexpr uint32_t kLateReach = 3;     // buckets to either side that a factor looks at
+  // After a prompt of many rows a pass nearly everything returns, for a while.
+  static constexpr double kMostLateFactor = 1.2;
+  static constexpr uint32_t kLateReach = 3;  // buckets to either side that a factor looks at
 
   static constexpr uint32_t kSmallAges = 64;
   static const std::array<uint8_t, kSmallAges> kBuckets;

@@ -125,12 +125,12 @@ TEST(ReturnOdds, ReturnsOfLateScaleWhatWasLearned) {
   EXPECT_LT(odds.Worth(5, 2), 0.15 * learned);
   EXPECT_LT(odds.Worth(4, 2), 0.15 * elsewhere);
   EXPECT_EQ(odds.Worth(5, 100), far);
-  // Twice as many.
+  // Twice as many; a fifth more is as far as it goes.
   for (int i = 0; i < 20; ++i) {
     Wait(&odds, 2, 400);
     odds.RefreshLate(0.75);
   }
-  EXPECT_GT(odds.Worth(4, 2), std::min(1.0, 1.5 * elsewhere));
+  EXPECT_NEAR(odds.Worth(4, 2), std::min(1.0, 1.2 * elsewhere), 1e-9);
   for (uint32_t klass = 0; klass < odds.classes(); ++klass) EXPECT_LE(odds.Worth(klass, 2), 1);
 }
 
