@@ -12,7 +12,12 @@ constexpr uint32_t kLooksPerTouch = 2;
 constexpr uint32_t kTouchesPerRefresh = 32;
 constexpr uint32_t kTouchesAtFirst = 4096;
 // Evidence loses half its weight after this many looks at every unit.
-constexpr double kLooksPerHalving = 64;
+constexpr double kLooksPerHalving = 128;
+// The factors of late begin after this many looks at every unit. Their evidence keeps a third of
+// its weight over this many touches a unit, and they are brought up to date this often meanwhile.
+constexpr double kLooksBeforeLate = 64;
+constexpr uint32_t kLateTouchesPerUnit = 2;
+constexpr uint32_t kLateRefreshes = 8;
 constexpr uint32_t kMostGroups = 64;  // bits of passed_over_
 constexpr uint32_t kUnitsPerGroup = 32;
 constexpr uint32_t kPowers = 512;  // turns after which a count is as good as gone
@@ -70,7 +75,9 @@ HazardPolicy::HazardPolicy(const PolicyOptions& options, const HazardOptions& ha
       fast_powers_(PowersOf(hazard.fast)),
       bounds_(most_groups_, kNoBound),
       urgency_(2 * most_groups_ + 1, 1),
-      until_refresh_(kTouchesPerRefresh) {
+      until_refresh_(kTouchesPerRefresh),
+      touches_per_late_refresh_(std::max(1u, kLateTouchesPerUnit * options.units / kLateRefreshes)),
+      until_late_refresh_(touches_per_late_refresh_) {
   double highest = 0;
   for (double heat : options.heat) highest = std::max(highest, heat);
   const double most = 1 / (1 - hazard.slow);
@@ -158,8 +165,10 @@ void HazardPolicy::Touched(UnitIndex unit, bool resident) {
   if (!in_step_) BeginTurn();
   looks_due_ += kLooksPerTouch;
   Refresh();
+  RefreshLate();
 
   Unit& touched = units_[local];
+  Judge(&touched, true);
   // Its place in a pass may have changed: ages in turns are those of a touch in the same place.
   if (touched.known && !touched.guess && touched.last_pass < pass_) {
     odds_.Returned(touched.klass, pass_ - touched.last_pass - 1);
@@ -181,8 +190,9 @@ void HazardPolicy::Touched(UnitIndex unit, bool resident) {
 void HazardPolicy::Sample() {
   odds_.Cover(looks_due_, 0);
   for (; looks_due_ > 0; --looks_due_) {
-    const Unit& unit = units_[hand_];
+    Unit& unit = units_[hand_];
     hand_ = hand_ + 1 == range_.units() ? 0 : hand_ + 1;
+    Judge(&unit, false);
     if (!unit.known || unit.guess) continue;
     const uint32_t passes = pass_ - unit.last_pass;
     odds_.Sampled(unit.klass, passes > 0 && unit.group >= group_ ? passes - 1 : passes);
@@ -202,13 +212,34 @@ void HazardPolicy::Refresh() {
   if (odds_.taken() > kLooksPerHalving * range_.units()) odds_.Age();
 }
 
+void HazardPolicy::RefreshLate() {
+  if (--until_late_refresh_ > 0) return;
+  until_late_refresh_ = touches_per_late_refresh_;
+  if (odds_.taken() < kLooksBeforeLate * range_.units()) return;
+  odds_.RefreshLate(1 - 1.0 / kLateRefreshes);
+  ForgetBounds();
+}
+
+// Whether the unit that was kept for this one has been touched first.
+void HazardPolicy::Judge(Unit* unit, bool touched) {
+  if (unit->rival == ClassLists::kNone) return;
+  const bool right = units_[unit->rival].last_step > unit->refused_step;
+  if (!right && !touched) return;
+  refusals_.Judged(right);
+  unit->rival = ClassLists::kNone;
+}
+
 bool HazardPolicy::Admit(UnitIndex unit) {
   foreseen_ = ClassLists::kNone;
   const uint32_t local = range_.Local(unit);
   if (!options_.bypass || residents_ < slots_ || !in_step_) return true;
   if (units_[local].last_step != step_) return true;
   const Choice least = Find(NotOfStep(*this));
-  if (least.unit != ClassLists::kNone && WorthOf(local) < least.worth) return false;
+  if (least.unit != ClassLists::kNone && WorthOf(local) < least.worth) {
+    units_[local].rival = least.unit;
+    units_[local].refused_step = step_;
+    if (!refusals_.Losing()) return false;
+  }
   foreseen_ = least.unit;
   return true;
 }

@@ -15,11 +15,13 @@
 // look at each group's bound and one search in a group or two.
 //
 // Admission: a missed unit of the step at hand is let in if its slot is worth as much with it as
-// with the victim. What a hint or a lease brings in is let in always; until a step routes to it, it
-// is kept through the turn at hand and the next.
+// with the victim; and while refusals turn out wrong (refusals.h: the unit is back before the
+// victim that was kept for it), as after prompts that touch a good part of a layer, all are let in.
+// What a hint or a lease brings in is let in always; until a step routes to it, it is kept through
+// the turn at hand and the next.
 //
 // A profile (PolicyOptions::heat) gives the starting slow counts, scaled down where the highest is
-// more than touches at every turn would leave. Memory: about 60 bytes a unit, and 55 KiB of
+// more than touches at every turn would leave. Memory: about 70 bytes a unit, and 65 KiB of
 // tables a pool.
 #ifndef BERTH_POLICIES_HAZARD_H_
 #define BERTH_POLICIES_HAZARD_H_
@@ -33,6 +35,7 @@
 #include "policies/class_lists.h"
 #include "policies/params.h"
 #include "policies/policy.h"
+#include "policies/refusals.h"
 #include "policies/return_odds.h"
 #include "policies/unit_range.h"
 
@@ -69,6 +72,9 @@ class HazardPolicy final : public Policy {
     float slow_count = 0, fast_count = 0;  // as of last_pass
     uint32_t last_pass = 0;                // after the first
     uint32_t last_step = 0;                // 0: never
+    // Worth more than this unit when it was missed in that step; kNone: judged, or never.
+    uint32_t rival = ClassLists::kNone;
+    uint32_t refused_step = 0;
     uint8_t klass = 0;
     uint8_t group = 0;
     bool known = false;  // touched, or in the profile
@@ -84,6 +90,8 @@ class HazardPolicy final : public Policy {
   void BeginTurn();
   void Sample();
   void Refresh();
+  void RefreshLate();
+  void Judge(Unit* unit, bool touched);
   void Decay(Unit* unit) const;
   uint32_t Missed(uint32_t group, uint32_t last_pass) const;
   double WorthOf(uint32_t local) const;
@@ -104,6 +112,7 @@ class HazardPolicy final : public Policy {
   HazardOptions options_;
   uint32_t slots_;
   ReturnOdds odds_;
+  Refusals refusals_;
   std::vector<Unit> units_;
   uint32_t most_groups_;
   ClassLists lists_;  // the resident units; the last class is for guesses
@@ -126,6 +135,7 @@ class HazardPolicy final : public Policy {
   uint32_t hand_ = 0;                      // the unit to look at next
   uint32_t looks_due_ = 0;                 // at the next step
   uint32_t until_refresh_;
+  uint32_t touches_per_late_refresh_, until_late_refresh_;
   uint32_t touches_ = 0;
 };
 

@@ -46,7 +46,9 @@ ReturnOdds::ReturnOdds(double slow, double fast, bool learn)
       prior_(classes_ * kAges),
       fitted_(prior_),
       expected_(prior_),
-      worth_(classes_ * kAges) {
+      hazards_(prior_),
+      worth_(prior_) {
+  late_factors_.fill(1);
   const double ratio = std::sqrt(std::sqrt(1 / (1 - fast)));
   double edge = 1;
   for (float& each : fast_edges_) each = static_cast<float>(edge *= ratio);
@@ -77,6 +79,23 @@ void ReturnOdds::Age() {
   for (double& each : samples_) each *= 0.5;
   taken_ *= 0.5;
   turns_ *= 0.5;
+}
+
+void ReturnOdds::RefreshLate(double keep) {
+  if (!learn_ || taken_ == 0) return;
+  late_turns_per_sample_ = turns_ / taken_;
+  for (uint32_t bucket = 0; bucket < kAges; ++bucket) {
+    const uint32_t first = bucket < kLateReach ? 0 : bucket - kLateReach;
+    const uint32_t last = std::min(bucket + kLateReach, kAges - 1);
+    double returned = kLateReturns, expected = kLateReturns;
+    for (uint32_t near = first; near <= last; ++near) {
+      returned += late_returns_[near];
+      expected += late_expected_[near];
+    }
+    late_factors_[bucket] = std::min(kMostLateFactor, returned / expected);
+  }
+  for (double& each : late_returns_) each *= keep;
+  for (double& each : late_expected_) each *= keep;
 }
 
 void ReturnOdds::RefreshAll() {
@@ -145,6 +164,7 @@ void ReturnOdds::Refresh(uint32_t klass) {
     const double seen = learn_ ? returns_[at] : 0;
     const double hazard = std::min(
         1.0, (seen + kPriorTurns * fitted_[at]) / (samples_[at] * turns_per_sample + kPriorTurns));
+    hazards_[at] = hazard;
     // Were the hazard the same at all ages to come.
     const double forever = hazard / (1 - (1 - hazard) * stay);
     const double through =

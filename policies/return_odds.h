@@ -6,6 +6,11 @@
 // units stood there (by sampling) and how often the next turn routed to them; the ratio is the
 // hazard of a return. Little evidence leans on a prior: what the two counts alone would say.
 //
+// Evidence is slow where what is asked for changes: after that, units that were hot return less
+// than their class says and newcomers more. So returns of late are held against what the hazards
+// made of the same looks, over ages next to each other and all classes (one class sees too little),
+// and worth is scaled by the ratio.
+//
 // From the hazards follows the *worth* of a slot that holds such a unit: the chance that it returns
 // soon, where soon is a constant risk per turn that it will have left: one in half the mean age at
 // which units have been leaving.
@@ -15,6 +20,7 @@
 #ifndef BERTH_POLICIES_RETURN_ODDS_H_
 #define BERTH_POLICIES_RETURN_ODDS_H_
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -46,12 +52,24 @@ class ReturnOdds {
     while (fast_step + 1 < kFastSteps && fast_count >= fast_edges_[fast_step]) ++fast_step;
     return fast_step * slow_steps_ + step;
   }
-  double Worth(uint32_t klass, uint32_t age) const { return worth_[klass * kAges + Bucket(age)]; }
+  // At most 1: a chance.
+  double Worth(uint32_t klass, uint32_t age) const {
+    const uint32_t bucket = Bucket(age);
+    return std::min(1.0, worth_[klass * kAges + bucket] * late_factors_[bucket]);
+  }
 
   // A turn routed to a unit of this class that had missed `age` turns.
-  void Returned(uint32_t klass, uint32_t age) { returns_[klass * kAges + Bucket(age)] += 1; }
+  void Returned(uint32_t klass, uint32_t age) {
+    const uint32_t bucket = Bucket(age);
+    returns_[klass * kAges + bucket] += 1;
+    if (late_turns_per_sample_ > 0) late_returns_[bucket] += 1;
+  }
   // A unit of this class was seen waiting, `age` turns missed.
-  void Sampled(uint32_t klass, uint32_t age) { samples_[klass * kAges + Bucket(age)] += 1; }
+  void Sampled(uint32_t klass, uint32_t age) {
+    const uint32_t bucket = Bucket(age);
+    samples_[klass * kAges + bucket] += 1;
+    late_expected_[bucket] += hazards_[klass * kAges + bucket] * late_turns_per_sample_;
+  }
   // Out of `taken` looks at units, while the pool's units waited for `turns` turns in all.
   void Cover(double taken, double turns) {
     taken_ += taken;
@@ -65,6 +83,9 @@ class ReturnOdds {
   // Brings the worths of one class up to date, another one each time. True when it was the last.
   bool RefreshOne();
   void RefreshAll();
+  // Brings the factors of late up to date; what they stand on keeps `keep` of its weight. The first
+  // call begins to look: until then all that was seen is of late.
+  void RefreshLate(double keep);
 
  private:
   static constexpr double kLeavingWeight = 1.0 / 512;
@@ -74,6 +95,10 @@ class ReturnOdds {
   static constexpr double kPriorTurns = 100;  // evidence that the prior is worth
 
   static constexpr double kFactorReturns = 48;  // evidence that a factor of 1 is worth
+  static constexpr double kLateReturns = 32;    // evidence that a factor of late of 1 is worth
+  // After a prompt of many rows a pass nearly everything returns, for a while.
+  static constexpr double kMostLateFactor = 1.2;
+  static constexpr uint32_t kLateReach = 3;  // buckets to either side that a factor looks at
 
   static constexpr uint32_t kSmallAges = 64;
   static const std::array<uint8_t, kSmallAges> kBuckets;
@@ -99,7 +124,10 @@ class ReturnOdds {
   uint32_t slow_steps_;
   uint32_t classes_;
   std::array<float, kFastSteps> fast_edges_;  // upper ends; the last step has none
-  std::vector<double> returns_, samples_, prior_, fitted_, expected_, worth_;  // [classes][kAges]
+  std::vector<double> returns_, samples_, prior_, fitted_, expected_, hazards_,
+      worth_;  // [classes][kAges]
+  std::array<double, kAges> late_returns_{}, late_expected_{}, late_factors_;
+  double late_turns_per_sample_ = 0;  // 0: not begun
   double taken_ = 0, turns_ = 0;
   double leaving_age_ = kFirstLeavingAge;
   uint32_t next_ = 0;  // class to refresh

@@ -100,6 +100,32 @@ TEST(Hazard, ANewHotSetReplacesTheOldOne) {
   }
 }
 
+// One layer. Each request has a prompt, which touches its hot set and others in one wide step, and
+// then decodes with the hot set alone.
+uint64_t PromptMisses(std::string_view spec) {
+  constexpr uint32_t kUnits = 128, kHot = 28, kPrompt = 64;
+  const PolicyOptions options = Options(kUnits, 32, 8);
+  const auto policy = MakeOrDie(spec, options);
+  Pool pool(*policy, options);
+  Traffic traffic(3, 0, kHot), deck(4, 0, kUnits);
+  Units units = Range(0, kUnits);
+  uint64_t pass = 0, misses = 0;
+  for (int request = 0; request < 40; ++request) {
+    for (uint32_t at = 0; at < kUnits; ++at) std::swap(units[at], units[deck.Below(at + 1)]);
+    misses += pool.Step(pass++, Units(units.begin(), units.begin() + kPrompt));
+    for (int row = 0; row < 60; ++row) {
+      Units step = traffic.Draw(8);
+      for (UnitIndex& unit : step) unit = units[unit];
+      misses += pool.Step(pass++, step);
+    }
+  }
+  return misses;
+}
+
+TEST(Hazard, StopsRefusingWhereThatIsWrong) {
+  EXPECT_LT(PromptMisses("hazard"), PromptMisses("hazard:bypass=0") * 103 / 100);
+}
+
 // A pool that all layers share: each pass routes to four units of each of eight layers, one layer
 // a step. A unit stays for ten passes or so and gives way to another.
 double SharedMissRate(std::string_view spec, uint32_t slots) {

@@ -1,5 +1,7 @@
 #include "policies/return_odds.h"
 
+#include <algorithm>
+
 #include "gtest/gtest.h"
 
 namespace berth::policies {
@@ -86,7 +88,50 @@ TEST(ReturnOdds, OldEvidenceFades) {
 TEST(ReturnOdds, WithoutLearningThePriorStays) {
   ReturnOdds odds(kSlow, kFast, false);
   ReturnAlwaysAfter(&odds, 5, 0, 1000);
+  for (int i = 0; i < 3; ++i) {
+    odds.RefreshLate(0.9);
+    odds.Returned(5, 0);
+  }
   EXPECT_EQ(odds.Worth(5, 0), ReturnOdds(kSlow, kFast, true).Worth(5, 0));
+}
+
+// One in `waits` returns, of units of one class at one age, `looks` times.
+void Wait(ReturnOdds* odds, int waits, int looks) {
+  for (int i = 0; i < looks; ++i) {
+    odds->Sampled(5, 2);
+    odds->Cover(1, 1);
+    if (waits > 0 && i % waits == 0) odds->Returned(5, 2);
+  }
+}
+
+TEST(ReturnOdds, ReturnsOfLateScaleWhatWasLearned) {
+  ReturnOdds odds(kSlow, kFast, true);
+  Wait(&odds, 4, 20'000);
+  odds.RefreshAll();
+  const double learned = odds.Worth(5, 2), elsewhere = odds.Worth(4, 2), far = odds.Worth(5, 100);
+  odds.RefreshLate(0.75);
+  EXPECT_EQ(odds.Worth(5, 2), learned);  // begins to look
+  // As before: nothing to scale.
+  for (int i = 0; i < 20; ++i) {
+    Wait(&odds, 4, 400);
+    odds.RefreshLate(0.75);
+  }
+  EXPECT_NEAR(odds.Worth(5, 2), learned, 0.02 * learned);
+  // None returns any more: of any class at about this age.
+  for (int i = 0; i < 20; ++i) {
+    Wait(&odds, 0, 400);
+    odds.RefreshLate(0.75);
+  }
+  EXPECT_LT(odds.Worth(5, 2), 0.15 * learned);
+  EXPECT_LT(odds.Worth(4, 2), 0.15 * elsewhere);
+  EXPECT_EQ(odds.Worth(5, 100), far);
+  // Twice as many; a fifth more is as far as it goes.
+  for (int i = 0; i < 20; ++i) {
+    Wait(&odds, 2, 400);
+    odds.RefreshLate(0.75);
+  }
+  EXPECT_NEAR(odds.Worth(4, 2), std::min(1.0, 1.2 * elsewhere), 1e-9);
+  for (uint32_t klass = 0; klass < odds.classes(); ++klass) EXPECT_LE(odds.Worth(klass, 2), 1);
 }
 
 TEST(ReturnOdds, OneRefreshAfterTheOtherIsAllOfThem) {
