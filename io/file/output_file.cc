@@ -315,6 +315,14 @@ Status CheckIsNoInput(const std::string& output, std::span<const std::string> in
   return Status();
 }
 
+bool SamePlace(const std::string& a, const std::string& b) {
+  std::error_code error;
+  const auto place = [&error](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  };
+  return a == b || (place(a) == place(b) && !error);
+}
+
 Status WriteWholeFile(const std::string& path, std::span<const std::byte> bytes,
                       const OutputOptions& options) {
   BERTH_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file,

@@ -93,6 +93,9 @@ Status CommitAll(std::span<const std::unique_ptr<OutputFile>> files);
 Status CheckIsNoInput(const std::string& output, std::span<const std::string> inputs,
                       std::string_view what);
 
+// Whether two names, of files that need not be there yet, are one place.
+bool SamePlace(const std::string& a, const std::string& b);
+
 // A small file, whole or not at all.
 Status WriteWholeFile(const std::string& path, std::span<const std::byte> bytes,
                       const OutputOptions& options = {});

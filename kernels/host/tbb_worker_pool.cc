@@ -72,7 +72,10 @@ class TbbWorkerPool final : public WorkerPool {
 
 std::unique_ptr<WorkerPool> MakeWorkerPool(uint32_t threads) {
   const uint32_t processors = static_cast<uint32_t>(oneapi::tbb::info::default_concurrency());
-  return std::make_unique<TbbWorkerPool>(threads == 0 ? processors : std::min(threads, processors));
+  if (threads == 0 || threads > processors) threads = processors;
+  // An arena never has fewer than two places, so two callers would run on a pool of one thread.
+  if (threads == 1) return MakeThreadWorkerPool(1);
+  return std::make_unique<TbbWorkerPool>(threads);
 }
 
 }  // namespace berth::kernels

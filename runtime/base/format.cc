@@ -51,15 +51,25 @@ Result<uint64_t> ParseBytes(std::string_view text) {
   std::string suffix = digits_end == std::string::npos ? "" : whole.substr(digits_end);
   suffix = absl::AsciiStrToLower(std::string(absl::StripAsciiWhitespace(suffix)));
   double value = 0;
+  if (suffix.empty() && number.find('.') != std::string::npos) {
+    return InvalidArgumentError("'" + whole + "' is a part of a byte: write 4096, 500MB or 1.5GB");
+  }
   if (!number.empty() && absl::SimpleAtod(number, &value) && value >= 0) {
     for (const ByteUnit& unit : kByteUnits) {
       if (suffix != unit.suffix) continue;
       const double bytes = value * unit.factor;
-      if (bytes >= 9.0e18) break;
+      if (bytes >= 9.0e18)
+        return InvalidArgumentError("'" + whole + "' is more than any machine has");
       return static_cast<uint64_t>(std::llround(bytes));
     }
   }
   return InvalidArgumentError("'" + whole + "' is not a size: write 4096, 500MB, 1.5GB or 3GiB");
+}
+
+std::string Printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
 }
 
 std::string FormatBytes(uint64_t bytes) {

@@ -18,6 +18,8 @@ Result<uint64_t> ParseBytes(std::string_view text);
 std::string FormatBytes(uint64_t bytes);
 // 1234567 -> "1,234,567".
 std::string FormatCount(uint64_t count);
+// Text from a file, without what would move a terminal's cursor.
+std::string Printable(std::string text);
 // " (did you mean 'arena'?)" where one of the names is close, otherwise "".
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> names);
 

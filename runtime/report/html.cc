@@ -17,11 +17,19 @@ std::string Row(const std::vector<std::string>& cells, const char* tag) {
   return text + "</tr>\n";
 }
 
+// Paths and names of files may be any bytes; a page is UTF-8. What is none becomes U+FFFD.
+std::string ValidUtf8(std::string_view text) {
+  using nlohmann::json;
+  const std::string quoted =
+      json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
+  return json::parse(quoted).get<std::string>();
+}
+
 }  // namespace
 
 std::string EscapeHtml(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : ValidUtf8(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";

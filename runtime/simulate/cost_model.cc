@@ -102,7 +102,15 @@ void NoteMissing(const MachineProfile& profile, std::span<const CardConfig> card
 
 // A product that should be whole may come out a little above.
 Nanos NanosOf(double seconds) {
-  return static_cast<Nanos>(std::ceil(std::max(0.0, seconds * 1e9 * (1 - 1e-13) - 1e-7)));
+  const double nanos = std::ceil(std::max(0.0, seconds * 1e9 * (1 - 1e-13) - 1e-7));
+  return nanos < static_cast<double>(kMostNanos) ? static_cast<Nanos>(nanos) : kMostNanos;
+}
+
+Status CheckTime(Nanos now) {
+  if (now < kMostNanos) return Status();
+  return OutOfRangeError(
+      "more than 115 days of virtual time: look at the profile for a rate that is far too low or "
+      "seconds that are far too many");
 }
 
 SizeTimes::SizeTimes(std::span<const double> bytes, std::span<const double> rates)

@@ -17,7 +17,12 @@ namespace berth {
 
 using Nanos = uint64_t;
 
+// Virtual time ends here, after 115 days: what takes longer is cut to it, so that no sum wraps, and
+// CheckTime makes it an error.
+inline constexpr Nanos kMostNanos = 10'000'000'000'000'000;
 Nanos NanosOf(double seconds);
+// OutOfRange once virtual time has ended.
+Status CheckTime(Nanos now);
 
 // Time by size from rates at some sizes: linear between points (so that a rate between two points
 // lies between theirs), at the first rate below them and at the last above.

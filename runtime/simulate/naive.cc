@@ -180,7 +180,7 @@ class NaiveTarget final : public ReplayTarget {
       engine_->Rest(host_.pass + step.rows.size() * host_.pass_row);
     }
     engine_->Step(step.layer, static_cast<uint32_t>(step.rows.size()), step.ids, step.pass);
-    return Status();
+    return CheckTime(engine_->clock().now());
   }
   Status Hint(uint32_t, std::span<const int32_t>, uint64_t) override { return Status(); }
   Status EndStep(const ReplayStep&) override { return Status(); }

@@ -39,7 +39,10 @@ class CoreTarget final : public ReplayTarget {
   Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) override {
     return machine_->Hint(layer, experts, pass);
   }
-  Status EndStep(const ReplayStep&) override { return machine_->EndStep(); }
+  Status EndStep(const ReplayStep&) override {
+    BERTH_RETURN_IF_ERROR(machine_->EndStep());
+    return CheckTime(machine_->now());
+  }
 
  private:
   VirtualMachine* const machine_;
@@ -95,6 +98,20 @@ void FillInfo(const RuntimeOptions& runtime, const MemoryPlan& plan, const Machi
   info->memory.books_bytes = plan.books_bytes;
   for (const std::string& note : costs.notes) info->notes.push_back(note);
   info->io_rung = "simulated";
+}
+
+// The naive engine knows one rule and learns nothing.
+Status CheckNaive(const RunOptions& run) {
+  const std::string& policy = run.runtime.policy;
+  if (policy != "lru" && policy != RuntimeOptions().policy) {
+    return InvalidArgumentError("--chunk 0 with --policy " + policy +
+                                ": the engine it plays is LRU; leave --policy out");
+  }
+  if (!run.warm.empty() || !run.save_learned.empty()) {
+    return InvalidArgumentError(
+        "--chunk 0 with --warm or --save-learned: the engine it plays knows neither");
+  }
+  return Status();
 }
 
 Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const MachineCosts& costs,
@@ -174,7 +191,10 @@ Result<RunReport> Simulate(const SimulateOptions& options, TraceFile* trace) {
   runtime.max_sessions = 1;
   runtime.max_in_flight = 1;
   const bool naive = runtime.chunk == 0;
-  if (naive) runtime.chunk = 1;
+  if (naive) {
+    BERTH_RETURN_IF_ERROR(CheckNaive(options.run));
+    runtime.chunk = 1;
+  }
   BERTH_RETURN_IF_ERROR(CheckRuntimeOptions(runtime));
   BERTH_ASSIGN_OR_RETURN(const SimulatedModel model, SimulatedModelOf(options, trace->info()));
   if (!options.run.warm.empty()) {

@@ -13,8 +13,8 @@ namespace berth {
 
 class VirtualClock {
  public:
-  // At every moment the first that is under way counts. kModel: the rest of the model computes; what
-  // moves meanwhile costs nothing, so it comes before the transfers.
+  // At every moment the first that is under way counts. kModel: the rest of the model computes;
+  // what moves meanwhile costs nothing, so it comes before the transfers.
   enum Kind : uint8_t { kCompute, kModel, kCopy, kRead, kHost, kStep, kIdle };
 
   Nanos now() const { return now_; }

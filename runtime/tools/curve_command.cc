@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "io/file/output_file.h"
 #include "runtime/report/page_file.h"
 #include "runtime/tools/commands.h"
 #include "runtime/tools/curve_flags.h"
@@ -52,7 +53,7 @@ class CurveCommand final : public Command {
  private:
   Status OpenPage(std::optional<report::PageFile>* html, std::vector<std::string> inputs) {
     if (flags_.html.empty()) return Status();
-    if (flags_.html == flags_.json) {
+    if (!flags_.json.empty() && io::SamePlace(flags_.html, flags_.json)) {
       return InvalidArgumentError("--html and --json name the same file " + flags_.html);
     }
     BERTH_ASSIGN_OR_RETURN(*html, report::PageFile::Open(flags_.html, inputs, flags_.force));

@@ -202,7 +202,8 @@ std::vector<std::pair<std::string, std::string>> CurveFacts(const CurveRun& run)
   const TraceInfo& t = run.trace;
   const CurveReport& r = run.report;
   std::vector<std::pair<std::string, std::string>> facts;
-  facts.emplace_back("trace", run.flags.trace + (t.model.empty() ? "" : " (" + t.model + ")"));
+  facts.emplace_back("trace",
+                     run.flags.trace + (t.model.empty() ? "" : " (" + Printable(t.model) + ")"));
   facts.emplace_back("routing", FormatCount(t.layers) + " layers of " + FormatCount(t.experts) +
                                     " experts, top-" + std::to_string(t.top_k) + "; " +
                                     FormatCount(r.pools.units) + " units, " + FormatCount(t.rows) +

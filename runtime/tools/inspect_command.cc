@@ -199,13 +199,6 @@ std::string SizeTable(const Catalog& catalog) {
   return table.ToString();
 }
 
-// Text from a file, without what would move a terminal's cursor.
-std::string Printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text;
-}
-
 void PrintModel(const Catalog& catalog) {
   const kernels::ExpertSpec& spec = catalog.layer(0).spec;
   uint64_t file_bytes = 0;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "io/file/output_file.h"
 #include "policies/policy.h"
 #include "runtime/run/warm_start.h"
 #include "runtime/tools/output.h"
@@ -20,7 +21,7 @@ Status CheckLearned(const RunOptions& options, const RunFlags& flags) {
   std::erase(inputs, options.warm);
   BERTH_RETURN_IF_ERROR(
       CheckOutputFile("--save-learned", options.save_learned, options.runtime.model, inputs));
-  if (options.save_learned == flags.json()) {
+  if (!flags.json().empty() && io::SamePlace(options.save_learned, flags.json())) {
     return InvalidArgumentError("--save-learned and --json name one file: " + flags.json());
   }
   return Status();

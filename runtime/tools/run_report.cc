@@ -143,8 +143,10 @@ std::string TierTable(const RunReport& r) {
 
 std::string TimeTable(const RunReport& r) {
   Table table({{"time", Align::kLeft}, {"seconds"}, {"share (%)"}, {"rate"}});
+  const int digits = r.wall_s < 1 ? 6 : 3;
   const auto add = [&](const char* name, double seconds, const std::string& rate) {
-    table.AddRow({name, absl::StrFormat("%.3f", seconds), Percent(seconds / r.wall_s), rate});
+    table.AddRow(
+        {name, absl::StrFormat("%.*f", digits, seconds), Percent(seconds / r.wall_s), rate});
   };
   const auto rate = [&](uint64_t bytes) {
     return bytes == 0 ? std::string()

@@ -32,13 +32,6 @@ std::string Percent(double part, double of) {
   return Text("%.1f %%", of == 0 ? 0.0 : 100 * part / of);
 }
 
-// Text from a file, without what would move a terminal's cursor.
-std::string Printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text;
-}
-
 json SpreadJson(const Spread& spread) {
   return {{"min", spread.min}, {"median", spread.median}, {"max", spread.max}};
 }

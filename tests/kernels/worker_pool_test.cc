@@ -60,20 +60,21 @@ TEST_P(WorkerPoolTest, RunsEveryIndexOnceInPiecesOfTheGrain) {
 }
 
 TEST_P(WorkerPoolTest, SeveralCallersShareItsThreads) {
-  constexpr uint32_t kThreads = 2;
   constexpr uint32_t kCallers = 4;
-  std::unique_ptr<WorkerPool> pool = GetParam().make(kThreads);
-  // One `busy` for all callers: a thread number that two tasks have at once is a clash.
-  Seen seen(10, kThreads);
-  std::vector<std::thread> callers;
-  for (uint32_t c = 0; c < kCallers; ++c) {
-    callers.emplace_back([&] {
-      for (int i = 0; i < 200; ++i) pool->ParallelFor(10, 1, Look, &seen);
-    });
+  for (const uint32_t threads : {1u, 2u}) {
+    std::unique_ptr<WorkerPool> pool = GetParam().make(threads);
+    // One `busy` for all callers: a thread number that two tasks have at once is a clash.
+    Seen seen(10, pool->thread_count());
+    std::vector<std::thread> callers;
+    for (uint32_t c = 0; c < kCallers; ++c) {
+      callers.emplace_back([&] {
+        for (int i = 0; i < 200; ++i) pool->ParallelFor(10, 1, Look, &seen);
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    for (const auto& times : seen.times) EXPECT_EQ(times, 200u * kCallers);
+    EXPECT_EQ(seen.clashes, 0u);
   }
-  for (std::thread& caller : callers) caller.join();
-  for (const auto& times : seen.times) EXPECT_EQ(times, 200u * kCallers);
-  EXPECT_EQ(seen.clashes, 0u);
 }
 
 TEST_P(WorkerPoolTest, WhatTasksWroteIsSeenByTheCaller) {

@@ -14,20 +14,26 @@ namespace {
 
 constexpr uint64_t kSeeds = 300;
 
-SeedWorker::Verdict RunSeeds(Guard broken) {
+SeedWorker::Verdict RunSeeds(Guard broken, uint64_t first = 1) {
   broken_guard = broken;  // the worker is a copy of this process
-  SeedWorker worker(SeedRange{1, kSeeds}, nullptr);
+  SeedWorker worker(SeedRange{first, kSeeds}, nullptr);
   broken_guard = Guard::kNone;
   return worker.Join();
 }
 
+// By the promise that the guard is for: a seed in which some wreck that followed was noticed first
+// does not count.
 void ExpectCaught(Guard guard, const std::string& how) {
-  const SeedWorker::Verdict verdict = RunSeeds(guard);
-  ASSERT_FALSE(verdict.kept) << "nothing was noticed in " << kSeeds << " seeds";
-  std::printf("caught in seed %llu: %s\n", static_cast<unsigned long long>(verdict.seed),
-              verdict.error.c_str());
-  // By the promise that the guard is for, not by some wreck that followed.
-  EXPECT_NE(verdict.error.find(how), std::string::npos);
+  uint64_t first = 1;
+  while (first <= kSeeds) {
+    const SeedWorker::Verdict verdict = RunSeeds(guard, first);
+    if (verdict.kept) break;
+    std::printf("caught in seed %llu: %s\n", static_cast<unsigned long long>(verdict.seed),
+                verdict.error.c_str());
+    if (verdict.error.find(how) != std::string::npos) return;
+    first = verdict.seed + 1;
+  }
+  FAIL() << "'" << how << "' was not noticed in " << kSeeds << " seeds";
 }
 
 TEST(GuardsTest, TheBreakableCoreIsWholeUntilItIsBroken) {

@@ -39,7 +39,9 @@ std::vector<std::string> operator+(std::vector<std::string> a, const std::vector
 TEST_F(TraceSynthTest, WritesATraceAndSaysItsSeed) {
   const Ran ran = Synth(small_ + std::vector<std::string>{"-o", "t", "--seed", "42"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(ran.out, "t: 45 rows of 3 requests, 2 layers, top 2 of 16, seed 42\n");
+  EXPECT_EQ(
+      ran.out,
+      "t: 45 rows of 3 requests, 2 layers, top 2 of 16, seed 42; replay it with --window 5\n");
   EXPECT_EQ(ran.err, "");
   const auto trace = TraceFile::Open(Path("t"));
   ASSERT_TRUE(trace.ok()) << trace.status().ToString();
