@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,8 @@ class ImportTest : public ::testing::Test {
   }
 
   static std::string Words(const Ids& words) {
-    std::string bytes(words.size() * 4, '\0');
-    std::memcpy(bytes.data(), words.data(), bytes.size());
-    return bytes;
+    const auto bytes = std::as_bytes(std::span(words));
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
 
   Result<ImportReport> Import(const std::vector<std::string>& files,
