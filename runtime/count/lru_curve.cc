@@ -4,19 +4,19 @@
 #include <vector>
 
 #include "runtime/count/count.h"
-#include "runtime/count/lru_stack.h"
 #include "runtime/count/pool_layout.h"
 #include "runtime/count/step_reader.h"
+#include "runtime/trace/stats/lru_stack.h"
 
 namespace berth {
 namespace {
 
-using count::LruStack;
 using count::Pool;
 using count::PoolLayout;
 using count::Run;
 using count::StepBlock;
 using count::StepReader;
+using trace::LruStack;
 
 class CurveCounter {
  public:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "berth/types.h"
+#include "policies/recency_list.h"
 #include "scheduler/geometry.h"
 
 namespace berth {
@@ -17,29 +18,24 @@ class LruPools {
   LruPools(const scheduler::Geometry& geometry, const std::vector<uint32_t>& class_slots,
            bool per_layer);
 
-  bool Has(UnitIndex unit) const { return resident_[unit]; }
-  void Touch(UnitIndex unit);
+  bool Has(UnitIndex unit) const { return PoolOf(unit).order.Contains(unit % range_); }
+  void Touch(UnitIndex unit) { PoolOf(unit).order.MoveToNewest(unit % range_); }
   // Puts the unit in, the least recently used one of its pool out. True where one left; nothing
   // comes in where the pool has no slot.
   bool Insert(UnitIndex unit);
 
  private:
-  struct Links {
-    UnitIndex previous = kNoUnit, next = kNoUnit;
-  };
   struct Pool {
-    uint32_t slots = 0, used = 0;
-    UnitIndex first = kNoUnit, last = kNoUnit;  // least and most recently used
+    uint32_t slots;
+    policies::RecencyList order;
   };
+  const Pool& PoolOf(UnitIndex unit) const { return pools_[pool_of_layer_[unit / experts_]]; }
   Pool& PoolOf(UnitIndex unit) { return pools_[pool_of_layer_[unit / experts_]]; }
-  void Unlink(UnitIndex unit);
-  void LinkLast(UnitIndex unit);
 
   const uint32_t experts_;
+  const uint32_t range_;  // a pool numbers its units by the remainder: all, or those of a layer
   std::vector<uint32_t> pool_of_layer_;
   std::vector<Pool> pools_;
-  std::vector<Links> links_;
-  std::vector<bool> resident_;
 };
 
 }  // namespace berth

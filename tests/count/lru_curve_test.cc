@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/count/count.h"
-#include "runtime/count/lru_stack.h"
+#include "runtime/trace/stats/lru_stack.h"
 #include "tests/count/given_trace.h"
 
 namespace berth {
@@ -88,7 +88,7 @@ TEST(LruCurve, EqualsLruAtEverySize) {
 // More units than one level of counts has room for, and many moves to the front.
 TEST(LruStack, KnowsEveryDepth) {
   constexpr uint32_t kUnits = 3000;
-  count::LruStack stack(kUnits, kUnits);
+  trace::LruStack stack(kUnits, kUnits);
   std::vector<uint32_t> order;  // the one used last at the back
   std::mt19937_64 random(1);
   for (int use = 0; use < 60000; ++use) {

@@ -13,6 +13,7 @@
 #include "runtime/trace/trace.h"
 #include "scheduler/counters.h"
 #include "tests/runtime/small_model.h"
+#include "tests/scheduler/decided.h"
 
 namespace berth::testing {
 namespace {
@@ -194,7 +195,7 @@ TEST(RunEquality, WhateverTheStorage) {
   options.runtime.host_tier_bytes = 400'000;
   const std::optional<RunReport> first = ExpectSame(options);
   ASSERT_TRUE(first);
-  const std::string decisions = DecisionsOf(first->stats.counters);
+  const std::string decisions = scheduler::Decided(first->stats.counters);
   for (const Engine& engine :
        {Engine{"uring", "io_uring"}, Engine{"pread", "pread"}, Engine{"buffered", "buffered"}}) {
     SCOPED_TRACE(engine.name);
@@ -208,7 +209,7 @@ TEST(RunEquality, WhateverTheStorage) {
     EXPECT_EQ((*opened)->info().io_rung.rfind(engine.rung, 0), 0u) << (*opened)->info().io_rung;
     const std::optional<RunReport> report = ExpectSame(options);
     ASSERT_TRUE(report);
-    EXPECT_EQ(DecisionsOf(report->stats.counters), decisions);
+    EXPECT_EQ(scheduler::Decided(report->stats.counters), decisions);
   }
 }
 
@@ -233,7 +234,8 @@ TEST(RunEquality, WhateverGoesWrongAndIsMadeGood) {
       const std::optional<RunReport> report = ExpectSame(options);
       ASSERT_TRUE(report);
       EXPECT_GT(report->stats.moved.retries, 0u);
-      EXPECT_EQ(DecisionsOf(report->stats.counters), DecisionsOf(good->stats.counters));
+      EXPECT_EQ(scheduler::Decided(report->stats.counters),
+                scheduler::Decided(good->stats.counters));
     }
   }
 }

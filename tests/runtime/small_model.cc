@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
 
 #include "io/storage/fault_storage.h"
 #include "runtime/base/check.h"
@@ -170,32 +169,6 @@ uint64_t AtLeast(std::string_view message) {
   return at == message.npos
              ? 0
              : std::strtoull(std::string(message.substr(at + 9)).c_str(), nullptr, 10);
-}
-
-std::string DecisionsOf(const Counters& c) {
-  std::ostringstream out;
-  out << c.passes << ' ' << c.steps << ' ' << c.rows << ' ' << c.distinct_units << ' '
-      << c.failed_steps << ' ' << c.failed_reads << ' ' << c.failed_updates << ' ' << c.leases
-      << ' ' << c.leases_refused << ' ' << std::hex << c.decisions << std::dec;
-  for (const CardCounters& card : c.cards) {
-    out << "\ncard " << card.requests << ' ' << card.hits << ' ' << card.misses << ' '
-        << card.ring_units << ' ' << card.inserted << ' ' << card.evicted << ' ' << card.waves
-        << ' ' << card.prefetch_admitted << ' ' << card.prefetch_dropped << ' '
-        << card.prefetch_resident << ' ' << card.prefetch_used << ' ' << card.prefetch_wasted << ' '
-        << card.prefetch_unused << ' ' << card.bytes_prefetch_wasted << ' ' << card.warm_loads
-        << ' ' << card.bytes_h2d_warm << ' ' << card.lease_loads << ' ' << card.units_h2d << ' '
-        << card.bytes_h2d_demand << ' ' << card.bytes_h2d_prefetch << ' ' << card.units_d2h << ' '
-        << card.bytes_d2h;
-  }
-  const HostCounters& h = c.host;
-  out << "\nhost " << h.requests << ' ' << h.hits << ' ' << h.misses << ' ' << h.staged << ' '
-      << h.inserted << ' ' << h.evicted << ' ' << h.promoted << ' ' << h.copied_back << ' '
-      << h.prefetch_hits << ' ' << h.prefetch_misses << ' ' << h.lease_hits << ' ' << h.lease_misses
-      << ' ' << h.warm_hits << ' ' << h.warm_misses;
-  const StorageCounters& s = c.storage;
-  out << "\nstorage " << s.units_demand << ' ' << s.units_prefetch << ' ' << s.bytes_demand << ' '
-      << s.bytes_prefetch << ' ' << s.units_warm << ' ' << s.bytes_warm << ' ' << s.bytes_alignment;
-  return out.str();
 }
 
 std::vector<float> Inputs(uint32_t rows, uint32_t layer, uint64_t seed) {

@@ -72,9 +72,6 @@ std::function<Result<std::unique_ptr<Runtime>>(const RuntimeOptions&)> OpenOver(
 // The number after "at least " in a message; 0 where there is none.
 uint64_t AtLeast(std::string_view message);
 
-// Every decision of a run, without what timing decides (hits_late).
-std::string DecisionsOf(const Counters& counters);
-
 // x of a row of a layer, as `run` makes it.
 std::vector<float> Inputs(uint32_t rows, uint32_t layer, uint64_t seed = 1);
 

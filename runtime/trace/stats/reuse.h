@@ -4,29 +4,23 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
+
+#include "runtime/trace/stats/lru_stack.h"
 
 namespace berth::trace {
 
-// The times of last uses stand in a Fenwick tree, as ones; a distance is the ones behind a time.
-// Times are numbered anew when the tree is full, so that it is only twice as large as the keys are
-// many. O(log keys) a use.
 class ReuseDistances {
  public:
-  explicit ReuseDistances(uint32_t keys);
+  explicit ReuseDistances(uint32_t keys) : stack_(keys, keys) {}
   // Distinct keys used since the last use of this one, itself not counted; none at its first use.
-  std::optional<uint32_t> Use(uint32_t key);
+  std::optional<uint32_t> Use(uint32_t key) {
+    const uint32_t depth = stack_.Depth(key);
+    stack_.Use(key);
+    return depth > 0 ? std::optional(depth - 1) : std::nullopt;
+  }
 
  private:
-  static constexpr uint32_t kNever = UINT32_MAX;
-  void Set(uint32_t time, int32_t by);
-  uint32_t CountUpTo(uint32_t time) const;  // ones at times [0, time]
-  void Renumber();
-
-  std::vector<int32_t> tree_;
-  std::vector<uint32_t> last_use_;  // of each key
-  uint32_t time_ = 0;
-  uint32_t used_keys_ = 0;
+  LruStack stack_;
 };
 
 }  // namespace berth::trace

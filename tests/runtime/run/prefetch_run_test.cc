@@ -9,6 +9,7 @@
 #include "runtime/trace/trace.h"
 #include "runtime/trace/trace_writer.h"
 #include "tests/runtime/small_model.h"
+#include "tests/scheduler/decided.h"
 
 namespace berth::testing {
 namespace {
@@ -54,7 +55,8 @@ TEST(PrefetchRun, MovesUnitsEarlierAndChangesNoOutput) {
     options.runtime.io_engine = engine;
     const auto report = RunTrace(options);
     ASSERT_TRUE(report.ok()) << report.status().ToString();
-    EXPECT_EQ(DecisionsOf(report->stats.counters), DecisionsOf(first->stats.counters));
+    EXPECT_EQ(scheduler::Decided(report->stats.counters),
+              scheduler::Decided(first->stats.counters));
     EXPECT_EQ(report->output_hash, none->output_hash);
   }
   io::FaultPlan plan;
@@ -65,7 +67,7 @@ TEST(PrefetchRun, MovesUnitsEarlierAndChangesNoOutput) {
   options.open = OpenOver(plan);
   const auto slow = RunTrace(options);
   ASSERT_TRUE(slow.ok()) << slow.status().ToString();
-  EXPECT_EQ(DecisionsOf(slow->stats.counters), DecisionsOf(first->stats.counters));
+  EXPECT_EQ(scheduler::Decided(slow->stats.counters), scheduler::Decided(first->stats.counters));
   EXPECT_EQ(slow->output_hash, none->output_hash);
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/catalog/catalog.h"
 #include "runtime/trace/heat_file.h"
 #include "tests/runtime/small_model.h"
+#include "tests/scheduler/decided.h"
 
 namespace berth::testing {
 namespace {
@@ -119,7 +120,8 @@ TEST_F(WarmStartTest, DecisionsAreEqualWhateverTheStorage) {
     options.runtime.io_engine = engine;
     const std::optional<RunReport> report = Good(options);
     ASSERT_TRUE(report);
-    EXPECT_EQ(DecisionsOf(report->stats.counters), DecisionsOf(first->stats.counters));
+    EXPECT_EQ(scheduler::Decided(report->stats.counters),
+              scheduler::Decided(first->stats.counters));
     EXPECT_EQ(report->output_hash, first->output_hash);
   }
   io::FaultPlan plan;
@@ -130,7 +132,7 @@ TEST_F(WarmStartTest, DecisionsAreEqualWhateverTheStorage) {
   options.open = OpenOver(plan);
   const std::optional<RunReport> slow = Good(options);
   ASSERT_TRUE(slow);
-  EXPECT_EQ(DecisionsOf(slow->stats.counters), DecisionsOf(first->stats.counters));
+  EXPECT_EQ(scheduler::Decided(slow->stats.counters), scheduler::Decided(first->stats.counters));
 }
 
 TEST_F(WarmStartTest, TheStaticPolicyKeepsExactlyItsProfile) {

@@ -11,6 +11,7 @@
 #include "runtime/trace/trace_writer.h"
 #include "scheduler/counters.h"
 #include "tests/runtime/small_model.h"
+#include "tests/scheduler/decided.h"
 
 namespace berth::testing {
 namespace {
@@ -47,7 +48,7 @@ void ExpectEqual(const RunOptions& options, uint64_t seed = 1) {
   const RunReport simulated = Simulated(options);
   EXPECT_GT(run.stats.counters.steps, 0u);
   EXPECT_NE(run.stats.counters.decisions, 0u);
-  EXPECT_EQ(DecisionsOf(run.stats.counters), DecisionsOf(simulated.stats.counters));
+  EXPECT_EQ(scheduler::Decided(run.stats.counters), scheduler::Decided(simulated.stats.counters));
   EXPECT_EQ(run.stats.moved.h2d, simulated.stats.moved.h2d);
   EXPECT_EQ(run.stats.moved.d2h, simulated.stats.moved.d2h);
   EXPECT_EQ(run.info.chunk, simulated.info.chunk);
@@ -173,21 +174,21 @@ TEST(SimulateEquality, WhateverTheMachine) {
   RunOptions options = Tight(SmallModel::Get().gguf);
   options.runtime.host_tier_bytes = 400'000;
   options.runtime.host_exclusive = true;
-  const std::string decisions = DecisionsOf(Simulated(options).stats.counters);
+  const std::string decisions = scheduler::Decided(Simulated(options).stats.counters);
   for (const BuiltInProfile& built_in : BuiltInProfiles()) {
     SCOPED_TRACE(built_in.name);
     const Result<MachineProfile> profile = FindMachineProfile(std::string(built_in.name));
     ASSERT_TRUE(profile.ok()) << profile.status().ToString();
-    EXPECT_EQ(DecisionsOf(Simulated(options, *profile).stats.counters), decisions);
+    EXPECT_EQ(scheduler::Decided(Simulated(options, *profile).stats.counters), decisions);
   }
 }
 
 // The comparison can fail: one slot more decides otherwise.
 TEST(SimulateEquality, SeesAnotherDecision) {
   RunOptions options = Tight(SmallModel::Get().gguf);
-  const std::string decisions = DecisionsOf(Simulated(options).stats.counters);
+  const std::string decisions = scheduler::Decided(Simulated(options).stats.counters);
   options.runtime.cards[0].arena_bytes += 100'000;
-  EXPECT_NE(DecisionsOf(Simulated(options).stats.counters), decisions);
+  EXPECT_NE(scheduler::Decided(Simulated(options).stats.counters), decisions);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-#include "runtime/count/lru_stack.h"
+#include "runtime/trace/stats/lru_stack.h"
 
 #include <algorithm>
 
-namespace berth::count {
+namespace berth::trace {
 
 LruStack::LruStack(uint32_t range, uint32_t most_units) : place_of_(range, kNowhere) {
   constexpr uint32_t kWord = 1u << kWordBits;
@@ -41,4 +41,4 @@ void LruStack::ClearPlaces() {
   for (std::vector<uint32_t>& counts : levels_) std::fill(counts.begin(), counts.end(), 0);
 }
 
-}  // namespace berth::count
+}  // namespace berth::trace

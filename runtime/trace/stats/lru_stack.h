@@ -5,14 +5,14 @@
 // fan-out of 16 counts them: words of 64 places, sixteens of words, and so on. When the last place
 // is taken, the units move together at the front, in order. There are four times as many places as
 // units, so that costs O(1) a use; Depth and Use are O(log units).
-#ifndef BERTH_RUNTIME_COUNT_LRU_STACK_H_
-#define BERTH_RUNTIME_COUNT_LRU_STACK_H_
+#ifndef BERTH_RUNTIME_TRACE_STATS_LRU_STACK_H_
+#define BERTH_RUNTIME_TRACE_STATS_LRU_STACK_H_
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
-namespace berth::count {
+namespace berth::trace {
 
 class LruStack {
  public:
@@ -91,6 +91,6 @@ class LruStack {
   uint32_t head_ = 0;                          // the next place
 };
 
-}  // namespace berth::count
+}  // namespace berth::trace
 
-#endif  // BERTH_RUNTIME_COUNT_LRU_STACK_H_
+#endif  // BERTH_RUNTIME_TRACE_STATS_LRU_STACK_H_
