@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "bench/median.h"
 #include "runtime/count/count.h"
 #include "runtime/trace/memory_trace.h"
 
@@ -116,17 +117,12 @@ std::string Filled(std::string command, const std::string& policy, uint32_t slot
   return command;
 }
 
-std::string Spread(std::vector<double> rates) {
-  std::sort(rates.begin(), rates.end());
+std::string Spread(const std::vector<double>& rates) {
+  const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
   char text[96];
-  std::snprintf(text, sizeof(text), "%7.2f M/s (%.2f to %.2f)", rates[rates.size() / 2],
-                rates.front(), rates.back());
+  std::snprintf(text, sizeof(text), "%7.2f M/s (%.2f to %.2f)", bench::Median(rates), *least,
+                *most);
   return text;
-}
-
-double Median(std::vector<double> rates) {
-  std::sort(rates.begin(), rates.end());
-  return rates[rates.size() / 2];
 }
 
 Status Measure(TraceFile* trace, const Flags& flags, const std::string& policy, uint32_t slots) {
@@ -143,7 +139,8 @@ Status Measure(TraceFile* trace, const Flags& flags, const std::string& policy, 
   std::printf("%-20s %6u slots %10llu misses %s", policy.c_str(), slots,
               static_cast<unsigned long long>(misses), Spread(ours).c_str());
   if (!theirs.empty()) {
-    std::printf("  against %s: %.2f x", Spread(theirs).c_str(), Median(ours) / Median(theirs));
+    std::printf("  against %s: %.2f x", Spread(theirs).c_str(),
+                bench::Median(ours) / bench::Median(theirs));
   }
   std::printf("\n");
   std::fflush(stdout);

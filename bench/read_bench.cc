@@ -15,6 +15,7 @@
 
 #include "bench/bench_file.h"
 #include "bench/fio_run.h"
+#include "bench/median.h"
 #include "bench/read_load.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
@@ -59,13 +60,6 @@ struct Row {
   uint32_t round = 0;
   LoadResult result;
 };
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 std::vector<double> Speeds(const std::vector<Row>& rows, const std::string& name, uint32_t depth) {
   std::vector<double> speeds;

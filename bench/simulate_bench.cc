@@ -6,13 +6,13 @@
 // Cases run in turn, round after round, and each has the median of its rounds. FILE is a trace of
 // requests to add to the synthetic ones, at 20 % and 50 % residency.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/median.h"
 #include "runtime/base/check.h"
 #include "runtime/base/format.h"
 #include "runtime/simulate/simulate.h"
@@ -67,10 +67,8 @@ void Play(Case* played) {
 }
 
 void Print(const Case& played) {
-  std::vector<double> sorted = played.seconds;
-  std::sort(sorted.begin(), sorted.end());
   const Counters& c = played.report.stats.counters;
-  const double seconds = sorted[sorted.size() / 2];
+  const double seconds = bench::Median(played.seconds);
   const double lookups = static_cast<double>(c.distinct_units);
   std::printf("%-44s %12s %8.1f %10.2f %12.2f\n", played.name.c_str(),
               FormatCount(c.distinct_units).c_str(),

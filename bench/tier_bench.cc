@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/median.h"
 #include "bench/read_load.h"
 #include "berth/runtime.h"
 #include "runtime/base/math.h"
@@ -47,11 +48,6 @@ struct Options {
   bool smoke = false;
   std::string json;
 };
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 // Bytes of an arena with `share` of every size class's units, at least the hard minimum.
 uint64_t ArenaBytes(const Catalog& catalog, double share) {

@@ -2,16 +2,13 @@
 #include <string>
 
 #include "runtime/tools/curve_report.h"
+#include "runtime/tools/table.h"
 
 namespace berth::tools {
 namespace {
 
 using curve::CurveReport;
 using nlohmann::json;
-
-double Rate(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 
 // As asked for: what was chosen automatically stands beside it.
 json RequestJson(const CurveRun& run) {

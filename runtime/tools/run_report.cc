@@ -12,10 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-double Rate(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 std::string Percent(double share) { return absl::StrFormat("%.1f", 100 * share); }
 
 struct Sums {

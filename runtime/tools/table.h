@@ -2,10 +2,16 @@
 #ifndef BERTH_RUNTIME_TOOLS_TABLE_H_
 #define BERTH_RUNTIME_TOOLS_TABLE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace berth::tools {
+
+// A part of a whole, from 0 to 1; 0 of nothing.
+inline double Rate(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
 
 enum class Align { kLeft, kRight };
 
