@@ -99,7 +99,7 @@ void RunSteps(benchmark::State& state, const PolicyInfo& info, const Shape& shap
     const UnitIndex* const step = &steps[at % steps.size()];
     busy.Begin(step);
     policy.BeginStep(at / kStepUnits / shape.layers);
-    for (uint32_t k = 0; k < kStepUnits; ++k) policy.Touched(step[k], resident[step[k]] != 0);
+    for (uint32_t k = 0; k < kStepUnits; ++k) policy.Touched(step[k], resident[step[k]] != 0, 1);
     for (uint32_t k = 0; k < kStepUnits; ++k) {
       if (resident[step[k]]) continue;
       ++misses;
@@ -132,7 +132,7 @@ void RunMisses(benchmark::State& state, const PolicyInfo& info, const Shape& sha
   Policy& policy = **made;
   for (UnitIndex unit : DrawSteps(shape, 64)) {
     policy.BeginStep(0);
-    policy.Touched(unit, false);
+    policy.Touched(unit, false, 1);
   }
   policy.BeginStep(0);
   for (UnitIndex unit = 0; unit < options.slots; ++unit) policy.Inserted(unit);

@@ -54,10 +54,10 @@ template <typename P>
     if (future) slots->next_uses[unit] = run.next_uses[at];
     policy.BeginStep(run.pass);
     if (resident[unit]) {
-      policy.Touched(unit, true);
+      policy.Touched(unit, true, 1);
       continue;
     }
-    policy.Touched(unit, false);
+    policy.Touched(unit, false, 1);
     ++slots->misses[unit];
     if (!policy.Admit(unit) && !run.always_admit) continue;
     if (free > 0) {

@@ -28,7 +28,7 @@ void ArcPolicy::BeginStep(uint64_t /*pass*/) {
   again_.BeginStep();
 }
 
-void ArcPolicy::Touched(UnitIndex unit, bool resident) {
+void ArcPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   if (!resident) return TouchedGhost(local);
   if (!once_.Contains(local)) return again_.MoveToNewest(local);

@@ -43,7 +43,7 @@ void BeladyPolicy::BeginStep(uint64_t /*pass*/) {
   planned_ = false;
 }
 
-void BeladyPolicy::Touched(UnitIndex unit, bool resident) {
+void BeladyPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   if (!resident) {
     states_[local] = State::kMissing;

@@ -19,7 +19,7 @@ ClockPolicy::ClockPolicy(const PolicyOptions& options, uint64_t bits)
 
 void ClockPolicy::BeginStep(uint64_t /*pass*/) { queue_.BeginStep(); }
 
-void ClockPolicy::Touched(UnitIndex unit, bool resident) {
+void ClockPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   if (!resident) return;
   BERTH_CHECK_MSG(queue_.Contains(local), "a unit that is not resident was touched as such");

@@ -12,7 +12,7 @@ Result<std::unique_ptr<Policy>> FifoPolicy::Make(Params& params, const PolicyOpt
 
 void FifoPolicy::BeginStep(uint64_t /*pass*/) { queue_.BeginStep(); }
 
-void FifoPolicy::Touched(UnitIndex unit, bool resident) {
+void FifoPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   BERTH_CHECK_MSG(!resident || queue_.Contains(local),
                   "a unit that is not resident was touched as such");

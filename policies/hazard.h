@@ -20,6 +20,8 @@
 // What a hint or a lease brings in is let in always; until a step routes to it, it is kept through
 // the turn at hand and the next.
 //
+// A touch by more rows than turns have had of late, as in a prompt, counts as more than one.
+//
 // A profile (PolicyOptions::heat) gives the starting slow counts, scaled down where the highest is
 // more than touches at every turn would leave. Memory: about 70 bytes a unit, and 65 KiB of
 // tables a pool.
@@ -59,7 +61,7 @@ class HazardPolicy final : public Policy {
 
   std::string_view name() const override { return "hazard"; }
   void BeginStep(uint64_t pass) override;
-  void Touched(UnitIndex unit, bool resident) override;
+  void Touched(UnitIndex unit, bool resident, uint32_t rows) override;
   bool Admit(UnitIndex unit) override;
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;
@@ -86,6 +88,7 @@ class HazardPolicy final : public Policy {
   };
   class NotOfStep;
 
+  float TouchesOf(uint32_t rows);
   void AdvanceTo(uint64_t pass);
   void BeginTurn();
   void Sample();
@@ -111,6 +114,7 @@ class HazardPolicy final : public Policy {
   UnitRange range_;
   HazardOptions options_;
   uint32_t slots_;
+  uint32_t top_k_;
   ReturnOdds odds_;
   Refusals refusals_;
   std::vector<Unit> units_;
@@ -137,6 +141,9 @@ class HazardPolicy final : public Policy {
   uint32_t until_refresh_;
   uint32_t touches_per_late_refresh_, until_late_refresh_;
   uint32_t touches_ = 0;
+  // Rows that routed to units in this pass, and how many a turn has had in passes of late.
+  uint64_t rows_ = 0;
+  double rows_of_turn_ = 1;
 };
 
 }  // namespace berth::policies

@@ -77,7 +77,7 @@ void HeatPolicy::ListCandidates() {
   }
 }
 
-void HeatPolicy::Touched(UnitIndex unit, bool resident) {
+void HeatPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   counts_.Touch(local);
   if (!resident) return;

@@ -23,7 +23,7 @@ InCacheLfuPolicy::InCacheLfuPolicy(const PolicyOptions& options)
 
 void InCacheLfuPolicy::BeginStep(uint64_t /*pass*/) { victims_.BeginStep(); }
 
-void InCacheLfuPolicy::Touched(UnitIndex unit, bool resident) {
+void InCacheLfuPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   if (!resident) return;
   ++entries_[local].uses;

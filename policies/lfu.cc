@@ -23,7 +23,7 @@ void LfuPolicy::BeginStep(uint64_t pass) {
   }
 }
 
-void LfuPolicy::Touched(UnitIndex unit, bool resident) {
+void LfuPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   counts_.Touch(local);
   if (resident) victims_.MovedBack(local);

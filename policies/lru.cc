@@ -25,7 +25,7 @@ void LruPolicy::BeginStep(uint64_t /*pass*/) {
   recency_.BeginStep();
 }
 
-void LruPolicy::Touched(UnitIndex unit, bool resident) {
+void LruPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   if (resident) return recency_.MoveToNewest(local);
   recency_.PushNewest(local);

@@ -7,7 +7,7 @@
 //
 // Order of calls within one step (one MoE layer of one forward pass):
 //   BeginStep(pass)
-//   Touched(unit, resident)          for every distinct unit of the step, in first-appearance order
+//   Touched(unit, resident, rows)    for every distinct unit of the step, in first-appearance order
 //   per missed unit, in that order:
 //     Admit(unit)                    may it take a slot? (an empty one, or a victim's)
 //     NextVictim(evictable)          only if no slot is empty
@@ -53,8 +53,9 @@ class Policy {
 
   // A new step (or hint, or lease) begins. `pass` never decreases.
   virtual void BeginStep(uint64_t pass) = 0;
-  // The step routes to `unit`; `resident` says whether it has a slot of this pool now.
-  virtual void Touched(UnitIndex unit, bool resident) = 0;
+  // `rows` of the step route to `unit`, at least one; `resident` says whether it has a slot of this
+  // pool now.
+  virtual void Touched(UnitIndex unit, bool resident, uint32_t rows) = 0;
   // May `unit`, which has no slot, take one? False: it passes through without residency.
   virtual bool Admit(UnitIndex unit) = 0;
   virtual void Inserted(UnitIndex unit) = 0;

@@ -17,7 +17,7 @@ RandomPolicy::RandomPolicy(const PolicyOptions& options)
 
 void RandomPolicy::BeginStep(uint64_t /*pass*/) { drawable_ = members_; }
 
-void RandomPolicy::Touched(UnitIndex unit, bool resident) {
+void RandomPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   BERTH_CHECK_MSG(!resident || place_[local] != kAbsent,
                   "a unit that is not resident was touched as such");

@@ -37,7 +37,7 @@ void S3FifoPolicy::BeginStep(uint64_t /*pass*/) {
   main_.BeginStep();
 }
 
-void S3FifoPolicy::Touched(UnitIndex unit, bool resident) {
+void S3FifoPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   if (!resident) {
     if (ghosts_.Take(local)) returning_[local] = 1;

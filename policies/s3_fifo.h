@@ -44,7 +44,7 @@ class S3FifoPolicy final : public Policy {
 
   std::string_view name() const override { return "s3-fifo"; }
   void BeginStep(uint64_t pass) override;
-  void Touched(UnitIndex unit, bool resident) override;
+  void Touched(UnitIndex unit, bool resident, uint32_t rows) override;
   bool Admit(UnitIndex) override { return true; }
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;

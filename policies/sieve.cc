@@ -22,7 +22,7 @@ void SievePolicy::BeginStep(uint64_t /*pass*/) {
   exhausted_ = false;
 }
 
-void SievePolicy::Touched(UnitIndex unit, bool resident) {
+void SievePolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   if (!resident) return;
   BERTH_CHECK_MSG(queue_.Contains(local), "a unit that is not resident was touched as such");

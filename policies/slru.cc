@@ -28,7 +28,7 @@ void SlruPolicy::BeginStep(uint64_t /*pass*/) {
   for (Segment& segment : segments_) segment.units.BeginStep();
 }
 
-void SlruPolicy::Touched(UnitIndex unit, bool resident) {
+void SlruPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   if (!resident) return;
   BERTH_CHECK_MSG(segment_of_[local] != kNowhere,

@@ -44,7 +44,7 @@ StaticPolicy::StaticPolicy(const PolicyOptions& options)
 
 void StaticPolicy::BeginStep(uint64_t /*pass*/) { victims_.BeginStep(); }
 
-void StaticPolicy::Touched(UnitIndex unit, bool resident) {
+void StaticPolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   BERTH_CHECK_MSG(!resident || victims_.Contains(local),
                   "a unit that is not resident was touched as such");

@@ -35,7 +35,7 @@ class StaticPolicy final : public Policy {
   std::string_view name() const override { return "static"; }
   std::string note() const override { return note_; }
   void BeginStep(uint64_t pass) override;
-  void Touched(UnitIndex unit, bool resident) override;
+  void Touched(UnitIndex unit, bool resident, uint32_t rows) override;
   bool Admit(UnitIndex unit) override;
   void Inserted(UnitIndex unit) override;
   void Erased(UnitIndex unit) override;

@@ -29,7 +29,7 @@ void TwoQueuePolicy::BeginStep(uint64_t /*pass*/) {
   main_.BeginStep();
 }
 
-void TwoQueuePolicy::Touched(UnitIndex unit, bool resident) {
+void TwoQueuePolicy::Touched(UnitIndex unit, bool resident, uint32_t /*rows*/) {
   const uint32_t local = range_.Local(unit);
   if (!resident) {
     if (out_.Take(local)) returning_[local] = 1;

@@ -85,8 +85,8 @@ Result<TicketId> Core::SubmitStep(const StepSpec& step) {
     Tier& arena = *cards_[local.card].arena;
     const uint32_t slot = arena.Find(local.unit);
     local.hit = slot != kNone;
-    arena.Touch(local.unit);
-    if (!local.hit && host_ != nullptr) host_->Touch(local.unit);
+    arena.Touch(local.unit, local.pair_count);
+    if (!local.hit && host_ != nullptr) host_->Touch(local.unit, local.pair_count);
   }
   ticket.waves_left = 1;  // held until all waves are there
   for (uint32_t card = 0; card < cards_.size(); ++card) PlanCard(card, index);

@@ -124,12 +124,12 @@ void Tier::BeginStep(uint32_t layer, uint64_t pass, bool sweep) {
   }
 }
 
-void Tier::Touch(UnitIndex unit) {
+void Tier::Touch(UnitIndex unit, uint32_t rows) {
   const uint32_t pool_index = pool_of_layer_[unit / experts_];
   if (pool_index == kNone) return;
   Pool& pool = pools_[pool_index];
   const uint32_t index = slot_of_unit_[unit];
-  pool.policy->Touched(unit, index != kNone);
+  pool.policy->Touched(unit, index != kNone, rows);
   if (index == kNone) return;
   EndGuess(&slots_[index], /*used=*/true);
   if (!slots_[index].sweep) return;

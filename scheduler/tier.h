@@ -84,7 +84,7 @@ class Tier {
   // After BeginStep, where it is a step and not a hint or a lease: guesses for its layer are not
   // awaited any more.
   void EndAwait(uint32_t layer) { ++layer_steps_[layer]; }
-  void Touch(UnitIndex unit);
+  void Touch(UnitIndex unit, uint32_t rows);
   // Finds a slot for `unit`, which has none: an empty one or a victim's. kNone where the policy
   // does not admit it or nothing may leave. The victim has left by decision (*victim, else
   // kNoUnit); the caller moves its bytes. Units whose stamp is `stamp`, and pinned ones, stay.

@@ -116,10 +116,12 @@ void PoolPlayer::Play(const StepBlock& block, Granularity granularity) {
 
 void PoolPlayer::PlaySteps(const StepBlock& block, Granularity granularity) {
   const std::span<const UnitIndex> units(block.units);
+  const std::span<const uint32_t> rows(block.rows);
   const std::span<const uint64_t> next_uses(block.next_uses);
   const auto play = [&](const Run& run, uint32_t begin, uint32_t end) {
     if (block.counted && !layer_steps_.empty()) ++layer_steps_[run.layer];
     PlayStep(&pools_[layout_.pool_of_layer[run.layer]], run.pass, units.subspan(begin, end - begin),
+             rows.empty() ? rows : rows.subspan(begin, end - begin),
              next_uses.empty() ? next_uses : next_uses.subspan(begin, end - begin));
   };
   uint32_t begin = 0;
@@ -157,16 +159,17 @@ void PoolPlayer::PlayAccesses(const StepBlock& block) {
 }
 
 void PoolPlayer::PlayStep(Slots* slots, uint64_t pass, std::span<const UnitIndex> units,
-                          std::span<const uint64_t> next_uses) {
+                          std::span<const uint32_t> rows, std::span<const uint64_t> next_uses) {
   ++step_;
   slots->policy->BeginStep(pass);
   if (!next_use_.empty()) {
     for (size_t at = 0; at < units.size(); ++at) next_use_[units[at]] = next_uses[at];
   }
   bool missing = false;
-  for (UnitIndex unit : units) {
+  for (size_t at = 0; at < units.size(); ++at) {
+    const UnitIndex unit = units[at];
     last_step_[unit] = step_;
-    slots->policy->Touched(unit, resident_[unit] != 0);
+    slots->policy->Touched(unit, resident_[unit] != 0, rows.empty() ? 1 : rows[at]);
     missing |= resident_[unit] == 0;
   }
   if (!missing) return;

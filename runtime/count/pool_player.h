@@ -53,8 +53,9 @@ class PoolPlayer {
   void Preload(uint32_t pool);
   void PlaySteps(const StepBlock& block, Granularity granularity);
   void PlayAccesses(const StepBlock& block);
+  // `rows` that route to each of the units; empty: one each.
   void PlayStep(Slots* slots, uint64_t pass, std::span<const UnitIndex> units,
-                std::span<const uint64_t> next_uses);
+                std::span<const uint32_t> rows, std::span<const uint64_t> next_uses);
   bool Fetch(Slots* slots, UnitIndex unit);
   void Enter(Slots* slots, UnitIndex unit);
   void Leave(Slots* slots, UnitIndex unit);

@@ -23,12 +23,14 @@ StepReader::StepReader(TraceFile* trace, const CountWorkload& workload, PassSour
       resets_(workload.between == Between::kReset),
       warmup_passes_(workload.warmup_passes),
       last_step_(size_t{trace->info().layers} * trace->info().experts),
+      place_(last_step_.size()),
       layer_lookups_(trace->info().layers) {
   rows_ = passes_.Next();
 }
 
 Result<bool> StepReader::Next(StepBlock* block) {
   block->units.clear();
+  block->rows.clear();
   block->next_uses.clear();
   block->first_uses.clear();
   block->runs.clear();
@@ -73,7 +75,12 @@ void StepReader::AppendSteps(StepBlock* block) {
       for (uint32_t k = 0; k < info.top_k; ++k) {
         if (ids_[at + k] == kNoExpert) continue;
         const UnitIndex unit = first_unit + static_cast<UnitIndex>(ids_[at + k]);
-        if (std::exchange(last_step_[unit], step_) != step_) block->units.push_back(unit);
+        if (std::exchange(last_step_[unit], step_) != step_) {
+          place_[unit] = block->units.size();
+          block->units.push_back(unit);
+          block->rows.push_back(0);
+        }
+        ++block->rows[place_[unit]];
       }
     }
     block->runs.push_back({passes_read_, static_cast<uint32_t>(block->units.size()), layer});

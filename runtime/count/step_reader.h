@@ -27,6 +27,7 @@ struct StepBlock {
   bool reset = false;    // before the block begins, everything is forgotten; true for the first
   bool counted = false;  // no warm-up
   std::vector<UnitIndex> units;
+  std::vector<uint32_t> rows;        // step by step: how many of the step route to each of `units`
   std::vector<uint64_t> next_uses;   // of each of `units`, where there are policies that ask
   std::vector<uint64_t> first_uses;  // after a reset, of each unit of the model; likewise
   std::vector<Run> runs;
@@ -63,6 +64,7 @@ class StepReader {
   std::span<const int32_t> ids_;         // of that pass, [rows][layers][top_k]
   std::vector<int32_t> gathered_;        // the same, where it has several rows
   std::vector<uint64_t> last_step_;      // by unit
+  std::vector<size_t> place_;            // by unit, in a block; of a unit of the step at hand
   std::vector<uint64_t> layer_lookups_;  // [layers]
   uint64_t step_ = 0;
 };

@@ -16,8 +16,8 @@ class Watched final : public Policy {
   void BeginStep(uint64_t pass) override {
     Count([&] { policy_.BeginStep(pass); });
   }
-  void Touched(UnitIndex unit, bool resident) override {
-    Count([&] { policy_.Touched(unit, resident); });
+  void Touched(UnitIndex unit, bool resident, uint32_t rows) override {
+    Count([&] { policy_.Touched(unit, resident, rows); });
   }
   bool Admit(UnitIndex unit) override {
     bool admitted = false;

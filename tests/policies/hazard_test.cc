@@ -32,6 +32,37 @@ TEST(Hazard, WhatWasTouchedOnceDoesNotTakeTheSlotOfWhatIsTouchedAlways) {
   }
 }
 
+TEST(Hazard, WhatManyRowsOfAPromptRouteToIsWorthMore) {
+  const PolicyOptions options = Options(64, 4);
+  const auto victim_of = [&](std::initializer_list<uint32_t> rows) {
+    const auto policy = MakeOrDie("hazard:bypass=0", options);
+    Pool pool(*policy, options);
+    const Units prompt = {0, 1, 2, 3};
+    pool.Step(1, prompt, std::vector<uint32_t>(rows));
+    pool.Step(2, {9});
+    return pool.victims();
+  };
+  EXPECT_EQ(victim_of({30, 30, 1, 30}), Units{2});
+  EXPECT_EQ(victim_of({1, 30, 30, 30}), Units{0});
+  EXPECT_EQ(victim_of({30, 30, 30, 1}), Units{3});
+}
+
+TEST(Hazard, RowsThatEveryTurnHasAreNoMoreThanOneTouch) {
+  const PolicyOptions options = Options(64, 4);
+  const auto policy = MakeOrDie("hazard:bypass=0", options);
+  Pool pool(*policy, options);
+  const Units units = {0, 1, 2, 3};
+  uint64_t pass = 0;
+  while (pass < 1000) pool.Step(++pass, units, std::vector<uint32_t>{8, 8, 8, 8});
+  std::vector<double> heat(64);
+  policy->Learned(heat);
+  // What a touch a turn leaves, at most.
+  EXPECT_NEAR(heat[0], 50, 1e-3);
+  pool.Step(pass + 40, units, std::vector<uint32_t>{8, 8, 8, 8});
+  policy->Learned(heat);
+  EXPECT_LT(heat[0], 50 * 0.4457 + 1.01);  // 0.98 to the 40th
+}
+
 TEST(Hazard, AnEmptySlotIsGivenToAnybody) {
   const PolicyOptions options = Options(16, 4);
   const auto policy = MakeOrDie("hazard", options);

@@ -62,9 +62,9 @@ TEST(Lfu, TiesOfUntouchedUnitsGoByIndexAndAProfileByItsFigures) {
 TEST(Lfu, TiesThatALongPauseMakesGoByRecency) {
   const auto policy = MakeOrDie("lfu", Options(2, 2));
   policy->BeginStep(1);
-  policy->Touched(0, false);
-  policy->Touched(0, false);
-  policy->Touched(1, false);
+  policy->Touched(0, false, 1);
+  policy->Touched(0, false, 1);
+  policy->Touched(1, false, 1);
   policy->Inserted(0);
   policy->Inserted(1);
   EXPECT_EQ(policy->NextVictim(AllEvictable()), 1u);
@@ -80,13 +80,13 @@ TEST(Lfu, ParkedUnitsMayBeTouchedAndErased) {
   } only;
   policy->BeginStep(1);
   for (UnitIndex unit = 0; unit < 5; ++unit) {
-    for (UnitIndex i = 0; i <= unit; ++i) policy->Touched(unit, false);  // count unit + 1
+    for (UnitIndex i = 0; i <= unit; ++i) policy->Touched(unit, false, 1);  // count unit + 1
     policy->Inserted(unit);
   }
   only.only = 3;
   EXPECT_EQ(policy->NextVictim(only), 3u);  // parks 0, 1 and 2
   policy->Erased(1);
-  for (int i = 0; i < 9; ++i) policy->Touched(0, true);  // 10
+  for (int i = 0; i < 9; ++i) policy->Touched(0, true, 1);  // 10
   policy->Erased(3);
   policy->Inserted(3);  // 4, while others are parked
   EXPECT_EQ(policy->NextVictim(only), 3u);
@@ -114,10 +114,10 @@ class Judge final : public Policy {
     for (Unit& unit : units_) unit.count *= factor;
     policy_.BeginStep(pass);
   }
-  void Touched(UnitIndex unit, bool resident) override {
+  void Touched(UnitIndex unit, bool resident, uint32_t rows) override {
     units_[unit].count += 1;
     units_[unit].last = ++touches_;
-    policy_.Touched(unit, resident);
+    policy_.Touched(unit, resident, rows);
   }
   void Learned(std::span<double> heat) const override { policy_.Learned(heat); }
   bool Admit(UnitIndex unit) override { return policy_.Admit(unit); }

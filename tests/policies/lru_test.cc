@@ -52,7 +52,7 @@ TEST(Lru, ATouchedUnitThatDoesNotComeInLosesItsPlace) {
   Pool pool(*policy, options);
   pool.Step(1, {1, 2, 3});
   policy->BeginStep(2);
-  policy->Touched(4, false);
+  policy->Touched(4, false, 1);
   EXPECT_EQ(policy->NextVictim(pool), kNoUnit);  // all are of the step
   pool.Step(3, {2});
   const std::vector<UnitIndex> hinted = {4};
@@ -67,7 +67,7 @@ class TimedLru final : public Policy {
  public:
   std::string_view name() const override { return "model"; }
   void BeginStep(uint64_t) override { touched_.clear(); }
-  void Touched(UnitIndex unit, bool) override {
+  void Touched(UnitIndex unit, bool, uint32_t) override {
     used_[unit] = ++now_;
     touched_.insert(unit);
   }

@@ -70,8 +70,14 @@ class Pool final : public Evictable {
 
   // Routes to `units` (distinct) and gives every miss a slot where it can. Returns the misses.
   size_t Step(uint64_t pass, std::span<const UnitIndex> units) {
+    return Step(pass, units, std::vector<uint32_t>(units.size(), 1));
+  }
+  // As many rows route to each of the units.
+  size_t Step(uint64_t pass, std::span<const UnitIndex> units, std::span<const uint32_t> rows) {
     Begin(pass, units);
-    for (UnitIndex unit : units) policy_.Touched(unit, IsResident(unit));
+    for (size_t at = 0; at < units.size(); ++at) {
+      policy_.Touched(units[at], IsResident(units[at]), rows[at]);
+    }
     size_t misses = 0;
     for (UnitIndex unit : units) {
       if (IsResident(unit)) continue;

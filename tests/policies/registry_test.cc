@@ -112,11 +112,11 @@ TEST(RegistryDeathTest, BrokenInvariantsDoNotComputeOn) {
     const auto policy = MakeOrDie(info.name, options);
     policy->BeginStep(1);
     policy->Inserted(103);
-    EXPECT_DEATH(policy->Touched(99, false), "outside") << info.name;
-    EXPECT_DEATH(policy->Touched(108, false), "outside") << info.name;
+    EXPECT_DEATH(policy->Touched(99, false, 1), "outside") << info.name;
+    EXPECT_DEATH(policy->Touched(108, false, 1), "outside") << info.name;
     EXPECT_DEATH(policy->Inserted(103), "resident") << info.name;
     EXPECT_DEATH(policy->Erased(104), "not resident") << info.name;
-    EXPECT_DEATH(policy->Touched(104, true), "not resident") << info.name;
+    EXPECT_DEATH(policy->Touched(104, true, 1), "not resident") << info.name;
   }
 }
 
