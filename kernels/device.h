@@ -16,6 +16,8 @@
 
 #include "berth/status.h"
 #include "berth/types.h"
+#include "kernels/exact/isa.h"
+#include "kernels/expert/arithmetic.h"
 #include "kernels/expert/grouped_call.h"
 
 namespace berth::kernels {
@@ -149,6 +151,8 @@ struct DeviceOptions {
   double link_bytes_per_s = 0;  // host backend: imposed on copies, each direction; 0: none
   uint32_t threads = 0;         // host backend: compute threads; 0: all of the machine. Cards
                                 // with equal numbers share one pool
+  Arithmetic arithmetic;
+  Isa isa = BestIsa();  // host backend: of the compute threads; one of UsableIsas()
   // Fresh card memory holds 0xFF bytes (a NaN in every float type), so that reading what nobody
   // wrote shows. Always so in debug and AddressSanitizer builds; `host` only.
   bool poison = false;

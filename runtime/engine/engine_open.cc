@@ -91,6 +91,11 @@ Status Engine::OpenCards() {
     }
     device.link_bytes_per_s = config.link_bytes_per_s;
     device.threads = options_.threads;
+    BERTH_ASSIGN_OR_RETURN(device.arithmetic, ArithmeticOf(options_));
+    if (options_.isa != "auto") {
+      BERTH_ASSIGN_OR_RETURN(device.isa, kernels::ParseIsa(options_.isa));
+    }
+    info_.isa = kernels::IsaName(device.isa);
     Card card;
     BERTH_ASSIGN_OR_RETURN(card.device, kernels::OpenDevice(device));
     if (options_.threads > card.device->info().threads && card.device->info().threads > 0) {
@@ -108,6 +113,9 @@ Status Engine::MakePlan() {
   inputs.options = &options_;
   inputs.model = &sizes;
   inputs.available_bytes = available_bytes_;
+  for (const Card& card : cards_) {
+    inputs.threads = std::max(inputs.threads, card.device->info().threads);
+  }
   for (const Card& card : cards_) inputs.card_free_bytes.push_back(card.device->free_bytes());
   BERTH_ASSIGN_OR_RETURN(plan_, PlanMemory(inputs));
   return Status();
@@ -204,6 +212,7 @@ void Engine::FillInfo() {
   RuntimeInfo planned = PlannedInfo(options_, plan_);
   info_.cards = std::move(planned.cards);
   info_.memory = planned.memory;
+  info_.arithmetic = std::move(planned.arithmetic);
   info_.host_class_slots = std::move(planned.host_class_slots);
   info_.staging_slots = planned.staging_slots;
   for (std::string& note : planned.notes) info_.notes.push_back(std::move(note));

@@ -14,7 +14,7 @@ namespace berth::tools {
 namespace {
 
 // Every flag that a config file may set.
-constexpr std::array<ConfigKey, 37> kKeys = {{
+constexpr std::array<ConfigKey, 40> kKeys = {{
     {"model", ConfigType::kString},         {"trace", ConfigType::kString},
     {"device", ConfigType::kString, true},  {"arena", ConfigType::kBytes, true},
     {"memory", ConfigType::kBytes, true},   {"link-rate", ConfigType::kBytes, true},
@@ -33,7 +33,8 @@ constexpr std::array<ConfigKey, 37> kKeys = {{
     {"sweep-rows", ConfigType::kInteger},   {"sweep-share", ConfigType::kNumber},
     {"threads", ConfigType::kInteger},      {"conventions", ConfigType::kString},
     {"no-compute", ConfigType::kFlag},      {"no-checksums", ConfigType::kFlag},
-    {"seed", ConfigType::kInteger},
+    {"arithmetic", ConfigType::kString},    {"exact-rows", ConfigType::kInteger},
+    {"isa", ConfigType::kString},           {"seed", ConfigType::kInteger},
 }};
 
 // Those that need the future only where there is one.
@@ -178,6 +179,17 @@ void RunFlags::AddTo(CLI::App* app) {
   replay_.AddTo(app);
   app->add_flag("--no-compute", no_compute_, "Move units, compute nothing")->group(replay);
   AddWhole(app, "--threads", &runtime_.threads, "Threads for expert math (0: all)")->group(replay);
+  app->add_option("--arithmetic", runtime_.arithmetic,
+                  "exact (equal bits on every processor), or f32 (the reference for accuracy)")
+      ->capture_default_str()
+      ->group(replay);
+  AddWhole(app, "--exact-rows", &runtime_.exact_rows,
+           "Rows of a unit in a step up to which exact holds; more run wide")
+      ->group(replay);
+  app->add_option("--isa", runtime_.isa,
+                  "Instruction set of expert math: auto, scalar, avx2, avx512 or avx512-vbmi")
+      ->capture_default_str()
+      ->group(replay);
   AddWhole(app, "--seed", &runtime_.seed, "Of the inputs, and of policies that draw numbers")
       ->group(replay);
 
