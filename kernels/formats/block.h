@@ -1,11 +1,9 @@
 // What the formats share: loads, the loops that turn small integers into floats, and the frames
-// around "decode one block" and "make one block valid".
-//
-// A block type is a struct of byte arrays, so that it has no alignment and no padding, with its
-// number of weights as kElements.
+// around "take one block apart" and "make one block valid". Block types: blocks.h.
 #ifndef BERTH_KERNELS_FORMATS_BLOCK_H_
 #define BERTH_KERNELS_FORMATS_BLOCK_H_
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -14,6 +12,7 @@
 
 #include "kernels/formats/format.h"
 #include "kernels/formats/half.h"
+#include "kernels/formats/weight_group.h"
 
 namespace berth::kernels {
 
@@ -58,11 +57,55 @@ template <int kCount>
   for (int i = 0; i < kCount; ++i) to[i] = scale * static_cast<float>(q[i]) + offset;
 }
 
-template <typename Block, void (*kDecodeOne)(const Block&, float*)>
-void DecodeBlocks(const std::byte* from, size_t blocks, float* to) {
+// The integers and scales of `count` blocks of 32 weights from number `first` on.
+inline void SetScales(float d, uint32_t first, uint32_t count, WeightGroup* to) {
+  for (uint32_t half = 2 * first; half < 2 * (first + count); ++half) {
+    to->d[half] = d;
+    to->scale[half] = 1;
+  }
+}
+
+// kUnpackOne takes one block apart, whose first 32 weights are number `first` of the group.
+template <typename Block>
+using UnpackOne = void (*)(const Block& block, uint32_t first, WeightGroup* to);
+
+template <typename Block, UnpackOne<Block> kUnpackOne>
+void UnpackBlocks(const std::byte* from, size_t blocks, WeightGroup* to) {
   for (size_t i = 0; i < blocks; ++i) {
-    kDecodeOne(*reinterpret_cast<const Block*>(from + i * sizeof(Block)),
-               to + i * Block::kElements);
+    kUnpackOne(*reinterpret_cast<const Block*>(from + i * sizeof(Block)),
+               static_cast<uint32_t>(i * Block::kElements / 32), to);
+  }
+}
+
+// `blocks` of 32 weights.
+template <GroupKind kKind>
+void GroupToFloats(const WeightGroup& group, size_t blocks, float* to) {
+  for (size_t b = 0; b < blocks; ++b) {
+    constexpr int kRun = kKind.halves || kKind.two_scales ? 16 : 32;
+    for (size_t half = 2 * b; half < 2 * b + 32 / kRun; ++half) {
+      const int8_t* const q = group.q + 16 * half;
+      const float scale = group.d[half] * static_cast<float>(group.scale[half]);
+      if constexpr (kKind.minima) {
+        ScaleAndAdd<kRun>(q, scale, -(group.dmin[b] * static_cast<float>(group.minimum[half])),
+                          to + 16 * half);
+      } else {
+        Scale<kRun>(q, scale, to + 16 * half);
+      }
+    }
+  }
+}
+
+template <typename Block, UnpackOne<Block> kUnpackOne, GroupKind kKind>
+void DecodeBlocks(const std::byte* from, size_t blocks, float* to) {
+  constexpr size_t kAtOnce = WeightGroup::kWeights / Block::kElements;
+  WeightGroup group;
+  while (blocks > 0) {
+    const size_t count = std::min(blocks, kAtOnce);
+    UnpackBlocks<Block, kUnpackOne>(from, count, &group);
+    GroupToFloats<kKind>(group, count * Block::kElements / 32, to);
+    from += count * sizeof(Block);
+    to += count * Block::kElements;
+    blocks -= count;
   }
 }
 
@@ -110,15 +153,17 @@ void SetScale(Block& block, uint64_t noise) {
   StoreU16(F32ToF16(GeneratedScale(kRmsHundredths, noise)), block.d);
 }
 
-template <typename Block, void (*kDecodeOne)(const Block&, float*),
-          void (*kMakeValid)(Block&, uint64_t)>
+template <typename Block, UnpackOne<Block> kUnpackOne, void (*kMakeValid)(Block&, uint64_t),
+          GroupKind kKind = GroupKind{}>
 constexpr Format MakeFormat(TensorType type, std::string_view name) {
   return {type,
           name,
           Block::kElements,
           static_cast<uint32_t>(sizeof(Block)),
-          &DecodeBlocks<Block, kDecodeOne>,
-          &GenerateBlocks<Block, kMakeValid>};
+          &DecodeBlocks<Block, kUnpackOne, kKind>,
+          &GenerateBlocks<Block, kMakeValid>,
+          &UnpackBlocks<Block, kUnpackOne>,
+          kKind};
 }
 
 }  // namespace berth::kernels

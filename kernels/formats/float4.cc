@@ -1,25 +1,12 @@
 // MXFP4 and NVFP4: 4-bit floats (E2M1) under an 8-bit float scale. The levels are stored doubled,
 // so the scales are halved.
 #include "kernels/formats/block.h"
+#include "kernels/formats/blocks.h"
 #include "kernels/formats/format_list.h"
 #include "kernels/formats/table16.h"
 
 namespace berth::kernels {
 namespace {
-
-struct BlockMxfp4 {
-  static constexpr uint32_t kElements = 32;
-  uint8_t e;  // E8M0: 2^(e - 127)
-  uint8_t qs[16];
-};
-static_assert(sizeof(BlockMxfp4) == 17);
-
-struct BlockNvfp4 {
-  static constexpr uint32_t kElements = 64;
-  uint8_t d[4];    // per 16 weights: UE4M3
-  uint8_t qs[32];  // per 16 weights 8 bytes: low nibbles, then high nibbles
-};
-static_assert(sizeof(BlockNvfp4) == 36);
 
 // Twice the E2M1 values (OCP Microscaling Formats v1.0).
 constexpr int8_t kLevels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
@@ -40,13 +27,16 @@ inline float HalfUe4m3(uint8_t code) {
   return std::bit_cast<float>((exponent - 7 + 127 - 1) << 23 | mantissa << 20);
 }
 
-void DecodeMxfp4(const BlockMxfp4& block, float* to) {
-  DecodeNibbles<16>(block.qs, kLevels, HalfE8m0(block.e), to);
+void UnpackMxfp4(const BlockMxfp4& block, uint32_t first, WeightGroup* to) {
+  UnpackNibbles<16>(block.qs, kLevels, to->q + 32 * first);
+  SetScales(HalfE8m0(block.e), first, 1, to);
 }
 
-void DecodeNvfp4(const BlockNvfp4& block, float* to) {
+void UnpackNvfp4(const BlockNvfp4& block, uint32_t first, WeightGroup* to) {
   for (int s = 0; s < 4; ++s) {
-    DecodeNibbles<8>(block.qs + 8 * s, kLevels, HalfUe4m3(block.d[s]), to + 16 * s);
+    UnpackNibbles<8>(block.qs + 8 * s, kLevels, to->q + 32 * first + 16 * s);
+    to->d[2 * first + s] = HalfUe4m3(block.d[s]);
+    to->scale[2 * first + s] = 1;
   }
 }
 
@@ -64,8 +54,9 @@ void SetNvfp4(BlockNvfp4& block, uint64_t noise) {
 }  // namespace
 
 const Format kFormatMxfp4 =
-    MakeFormat<BlockMxfp4, DecodeMxfp4, SetMxfp4>(TensorType::kMXFP4, "mxfp4");
+    MakeFormat<BlockMxfp4, UnpackMxfp4, SetMxfp4>(TensorType::kMXFP4, "mxfp4");
 const Format kFormatNvfp4 =
-    MakeFormat<BlockNvfp4, DecodeNvfp4, SetNvfp4>(TensorType::kNVFP4, "nvfp4");
+    MakeFormat<BlockNvfp4, UnpackNvfp4, SetNvfp4, GroupKind{.two_scales = true}>(TensorType::kNVFP4,
+                                                                                 "nvfp4");
 
 }  // namespace berth::kernels

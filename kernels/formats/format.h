@@ -10,6 +10,7 @@
 
 #include "berth/status.h"
 #include "berth/types.h"
+#include "kernels/formats/weight_group.h"
 
 namespace berth::kernels {
 
@@ -25,6 +26,10 @@ struct Format {
   // (roughly zero mean, |value| below about 0.5), every byte a function of `seed` and the block's
   // index from `first_block` on, so that ranges can be made in any order.
   void (*generate)(uint64_t seed, uint64_t first_block, size_t blocks, std::byte* to);
+  // Takes `blocks` whole blocks apart, at most as many as make a group. Writes what `kind` says of
+  // the weights that these blocks have. Null: the weights are floats themselves.
+  void (*unpack)(const std::byte* from, size_t blocks, WeightGroup* to) = nullptr;
+  GroupKind kind;
 };
 
 // The formats an expert tensor may have (not F32), in the order of their GGUF ids.

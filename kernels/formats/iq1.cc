@@ -3,29 +3,12 @@
 #include <array>
 
 #include "kernels/formats/block.h"
+#include "kernels/formats/blocks.h"
 #include "kernels/formats/codebook_iq1.h"
 #include "kernels/formats/format_list.h"
 
 namespace berth::kernels {
 namespace {
-
-struct BlockIq1_S {
-  static constexpr uint32_t kElements = 256;
-  uint8_t d[2];
-  uint8_t qs[32];  // per 8 weights: low 8 bits of the index
-  uint8_t qh[16];  // per 32 weights 16 bits: 4 x 3 upper bits, 3 bits of scale, the shift's sign
-};
-static_assert(sizeof(BlockIq1_S) == 50);
-
-struct BlockIq1_M {
-  static constexpr uint32_t kElements = 256;
-  uint8_t qs[32];
-  uint8_t qh[16];     // per 8 weights a nibble: 3 upper bits of the index, the shift's sign
-  uint8_t scales[8];  // four 16-bit words: 4 x 3 bits of scale each, and a nibble of the F16 scale
-};
-static_assert(sizeof(BlockIq1_M) == 56);
-
-constexpr float kShift = 0.125f;
 
 // The codebook as signed bytes, eight to a word.
 constexpr std::array<uint64_t, 2048> MakePoints() {
@@ -40,41 +23,40 @@ constexpr std::array<uint64_t, 2048> MakePoints() {
 }
 constexpr std::array<uint64_t, 2048> kPoints = MakePoints();
 
-// The sum point + shift is exact, so only the product rounds.
-inline void Emit(uint32_t index, float shift, float scale, float* to) {
-  int8_t q[8];
-  std::memcpy(q, &kPoints[index], sizeof(q));
-  for (int j = 0; j < 8; ++j) to[j] = scale * (static_cast<float>(q[j]) + shift);
+// Eight weights in eighths: point plus or minus one. The scale is d / 8 for that, exactly.
+inline void Emit(uint32_t index, bool down, int8_t* to) {
+  int8_t points[8];
+  std::memcpy(points, &kPoints[index], sizeof(points));
+  for (int j = 0; j < 8; ++j) to[j] = static_cast<int8_t>(8 * points[j] + (down ? -1 : 1));
 }
 
-void DecodeIq1_S(const BlockIq1_S& block, float* to) {
-  const float d = LoadF16(block.d);
+void UnpackIq1_S(const BlockIq1_S& block, uint32_t, WeightGroup* to) {
+  SetScales(LoadF16(block.d) * 0.125f, 0, 8, to);
   for (int s = 0; s < 8; ++s) {
     const uint32_t qh = LoadU16(block.qh + 2 * s);
-    const float scale = d * static_cast<float>(static_cast<int>(2 * ((qh >> 12) & 7) + 1));
-    const float shift = (qh & 0x8000) != 0 ? -kShift : kShift;
+    to->scale[2 * s] = to->scale[2 * s + 1] = static_cast<int16_t>(2 * ((qh >> 12) & 7) + 1);
     for (int l = 0; l < 4; ++l) {
       const uint32_t index = block.qs[4 * s + l] | ((qh >> (3 * l)) & 7) << 8;
-      Emit(index, shift, scale, to + 32 * s + 8 * l);
+      Emit(index, (qh & 0x8000) != 0, to->q + 32 * s + 8 * l);
     }
   }
 }
 
-void DecodeIq1_M(const BlockIq1_M& block, float* to) {
+void UnpackIq1_M(const BlockIq1_M& block, uint32_t, WeightGroup* to) {
   uint32_t words[4];
   uint32_t d_bits = 0;
   for (int w = 0; w < 4; ++w) {
     words[w] = LoadU16(block.scales + 2 * w);
     d_bits |= (words[w] >> 12) << (4 * w);
   }
-  const float d = F16ToF32(static_cast<uint16_t>(d_bits));
+  SetScales(F16ToF32(static_cast<uint16_t>(d_bits)) * 0.125f, 0, 8, to);
   for (int sub = 0; sub < 16; ++sub) {  // 16 weights: one scale, two points
     const uint32_t code = (words[sub / 4] >> (3 * (sub % 4))) & 7;
-    const float scale = d * static_cast<float>(static_cast<int>(2 * code + 1));
+    to->scale[sub] = static_cast<int16_t>(2 * code + 1);
     for (int l = 0; l < 2; ++l) {
       const uint32_t nibble = block.qh[sub] >> (4 * l);
       const uint32_t index = block.qs[2 * sub + l] | (nibble & 7) << 8;
-      Emit(index, (nibble & 8) != 0 ? -kShift : kShift, scale, to + 16 * sub + 8 * l);
+      Emit(index, (nibble & 8) != 0, to->q + 16 * sub + 8 * l);
     }
   }
 }
@@ -93,8 +75,10 @@ void SetIq1_M(BlockIq1_M& block, uint64_t noise) {
 }  // namespace
 
 const Format kFormatIq1_S =
-    MakeFormat<BlockIq1_S, DecodeIq1_S, SetScale<BlockIq1_S, kRms>>(TensorType::kIQ1_S, "iq1_s");
+    MakeFormat<BlockIq1_S, UnpackIq1_S, SetScale<BlockIq1_S, kRms>, GroupKind{.scales = true}>(
+        TensorType::kIQ1_S, "iq1_s");
 const Format kFormatIq1_M =
-    MakeFormat<BlockIq1_M, DecodeIq1_M, SetIq1_M>(TensorType::kIQ1_M, "iq1_m");
+    MakeFormat<BlockIq1_M, UnpackIq1_M, SetIq1_M, GroupKind{.scales = true, .halves = true}>(
+        TensorType::kIQ1_M, "iq1_m");
 
 }  // namespace berth::kernels

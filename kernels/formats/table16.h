@@ -6,15 +6,13 @@
 
 namespace berth::kernels {
 
-// The levels under one scale, then 2 x kHalf weights from kHalf bytes: low nibbles first.
+// 2 x kHalf weights from kHalf bytes: low nibbles first.
 template <int kHalf>
-inline void DecodeNibbles(const uint8_t* __restrict qs, const int8_t (&levels)[16], float scale,
-                          float* __restrict to) {
-  float values[16];
-  for (int i = 0; i < 16; ++i) values[i] = scale * static_cast<float>(levels[i]);
+inline void UnpackNibbles(const uint8_t* __restrict qs, const int8_t (&levels)[16],
+                          int8_t* __restrict to) {
   for (int i = 0; i < kHalf; ++i) {
-    to[i] = values[qs[i] & 15];
-    to[i + kHalf] = values[qs[i] >> 4];
+    to[i] = levels[qs[i] & 15];
+    to[i + kHalf] = levels[qs[i] >> 4];
   }
 }
 

@@ -1,0 +1,30 @@
+// The sets of kernels, each made by the files that are compiled for its instruction set.
+#ifndef BERTH_KERNELS_EXACT_KERNEL_SETS_H_
+#define BERTH_KERNELS_EXACT_KERNEL_SETS_H_
+
+#include "kernels/exact/exact_kernels.h"
+
+namespace berth::kernels {
+
+const ExactKernels& ScalarKernels();
+
+// Null where a set has no kernel of its own for the type. In the order of preference within one
+// instruction set: hand-tuned ones, then the one that takes every format apart in plain code.
+DotKernel Avx2LatticeDot(TensorType type);  // IQ1, IQ2, IQ3
+DotKernel Avx2NibbleDot(TensorType type);   // the others
+DotKernel Avx2AnyDot(TensorType type);      // never null
+bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
+void Avx2Activate(const ExpertConventions& conventions, const float* gate, const float* up,
+                  uint32_t count, float* to);
+
+DotKernel Avx512LatticeDot(TensorType type);
+DotKernel Avx512VbmiLatticeDot(TensorType type);
+DotKernel Avx512NibbleDot(TensorType type);
+DotKernel Avx512AnyDot(TensorType type);  // never null
+bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
+void Avx512Activate(const ExpertConventions& conventions, const float* gate, const float* up,
+                    uint32_t count, float* to);
+
+}  // namespace berth::kernels
+
+#endif  // BERTH_KERNELS_EXACT_KERNEL_SETS_H_
