@@ -75,6 +75,7 @@ class ExpertStep {
   const kernels::GroupedCall& call() const { return call_; }
   std::span<const std::byte* const> addresses() const { return addresses_; }
   uint32_t units() const { return call_.unit_count; }
+  uint32_t rows() const { return rows_; }
   uint32_t pairs() const { return rows_ * shape_.top_k; }
 
   // Before a run, so that results of an earlier one cannot pass for its own.

@@ -4,17 +4,20 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "bench/exact_chain.h"
 #include "bench/expert_load.h"
 #include "bench/median.h"
 #include "bench/read_rate.h"
 #include "bench/stopwatch.h"
 #include "bench/yardstick.h"
+#include "kernels/exact/isa.h"
 #include "kernels/expert/host_expert.h"
 #include "kernels/host/worker_pool.h"
 #include "runtime/base/format.h"
@@ -34,20 +37,24 @@ constexpr const char* kAbout =
     "unit comes again only after all --bytes of them: weights come from memory, not from a cache.\n"
     "Figures are medians of rounds, which take all settings of a pair and the yardstick in turns;\n"
     "a round's figure is the median of its steps. One thread is timed by processor time, which\n"
-    "leaves out what others take on a shared machine, more threads by the wall.";
+    "leaves out what others take on a shared machine, more threads by the wall. --isa f32 is the\n"
+    "portable reference in F32.";
 
 constexpr const char* kExamples =
     "Examples:\n"
     "  expert_math_bench --pairs IQ3_S+IQ4_NL,Q8_0+Q8_0 --threads 1,2\n"
     "  expert_math_bench --pairs all --rows 1 --rounds 3 --json figures.json\n"
     "  expert_math_bench --per-unit --rows 4,16,64\n"
-    "  expert_math_bench --against './chain {pair} {rows} {threads}'";
+    "  expert_math_bench --isa avx2,avx512 --against './chain-{isa} {pair} {rows} {threads}'";
+
+constexpr const char* kF32 = "f32";
 
 struct Options {
   std::vector<std::string> pairs = {"IQ3_S+IQ4_NL",  "IQ3_XXS+IQ4_NL", "IQ2_S+Q2_0", "Q4_K+Q4_0",
                                     "IQ4_XS+IQ4_NL", "Q8_0+Q8_0",      "Q4_0+Q4_0"};
   std::vector<uint32_t> rows = {1, 2, 4, 8, 32, 128};
   std::vector<uint32_t> threads = {1};
+  std::vector<std::string> isas;
   bool per_unit = false;
   std::string bytes = "1.2GB";
   uint32_t rounds = 5;
@@ -60,6 +67,7 @@ struct Options {
 
 // One setting of a pair and what its rounds gave.
 struct Setting {
+  std::string isa;
   uint32_t threads = 0;
   uint32_t rows = 0;
   uint64_t steps = 0;
@@ -86,6 +94,7 @@ class Bench {
     std::vector<TypePair> pairs;
     BERTH_RETURN_IF_ERROR(ParsePairs(&pairs));
     BERTH_ASSIGN_OR_RETURN(bytes_, ParseBytes(options_.bytes));
+    BERTH_RETURN_IF_ERROR(CheckIsas());
     for (const uint32_t threads : options_.threads) {
       pools_[threads] = kernels::MakeWorkerPool(threads);
       if (pools_[threads]->thread_count() == threads) continue;
@@ -110,6 +119,18 @@ class Bench {
     return Status();
   }
 
+  Status CheckIsas() const {
+    for (const std::string& name : options_.isas) {
+      if (name == kF32) continue;
+      BERTH_ASSIGN_OR_RETURN(const kernels::Isa isa, kernels::ParseIsa(name));
+      const auto usable = kernels::UsableIsas();
+      if (std::find(usable.begin(), usable.end(), isa) == usable.end()) {
+        return InvalidArgumentError("this processor or build has no " + name + ": leave it out");
+      }
+    }
+    return Status();
+  }
+
   Clock ClockFor(uint32_t threads) const {
     if (options_.clock == "auto") return threads == 1 ? Clock::kProcessor : Clock::kWall;
     return options_.clock == "wall" ? Clock::kWall : Clock::kProcessor;
@@ -119,7 +140,9 @@ class Bench {
     BERTH_ASSIGN_OR_RETURN(UnitStore store, UnitStore::Create(pair, shape_, bytes_));
     std::vector<Setting> settings;
     for (const uint32_t threads : options_.threads) {
-      for (const uint32_t rows : options_.rows) settings.push_back({threads, rows});
+      for (const uint32_t rows : options_.rows) {
+        for (const std::string& isa : options_.isas) settings.push_back({isa, threads, rows});
+      }
     }
     for (uint32_t round = 0; round < options_.rounds; ++round) {
       for (const uint32_t threads : options_.threads) ReadOnce(store, threads);
@@ -137,11 +160,24 @@ class Bench {
     best = std::max(best, ReadBytesPerSecond(store.memory(), threads, ClockFor(threads)));
   }
 
-  // A setting's turn in a round. Settings that differ in threads alone get the same routing.
+  using Runner = std::function<void(const ExpertStep&)>;
+  Result<Runner> MakeRunner(const Setting& setting, uint32_t pairs) const {
+    kernels::WorkerPool* const pool = pools_.at(setting.threads).get();
+    if (setting.isa == kF32) {
+      const auto workspace =
+          std::make_shared<kernels::HostExpertWorkspace>(pool, shape_.hidden, shape_.ffn, pairs);
+      return Runner([=](const ExpertStep& step) { workspace->Run(step.call(), step.addresses()); });
+    }
+    BERTH_ASSIGN_OR_RETURN(const kernels::Isa isa, kernels::ParseIsa(setting.isa));
+    const auto chain = std::make_shared<ExactChain>(pool, isa);
+    return Runner(
+        [=](const ExpertStep& step) { chain->Run(step.call(), step.rows(), step.addresses()); });
+  }
+
+  // A setting's turn in a round. Settings with as many rows get the same routing.
   Status Compute(UnitStore* store, uint32_t round, Setting* setting) {
     ExpertStep step(shape_, setting->rows, options_.per_unit, round);
-    kernels::HostExpertWorkspace workspace(pools_[setting->threads].get(), shape_.hidden,
-                                           shape_.ffn, step.pairs());
+    BERTH_ASSIGN_OR_RETURN(const Runner run, MakeRunner(*setting, step.pairs()));
     step.Poison();
     std::vector<double> us;
     uint64_t units = 0;
@@ -149,7 +185,7 @@ class Bench {
     do {
       step.Route(store);
       const Stopwatch watch(ClockFor(setting->threads));
-      workspace.Run(step.call(), step.addresses());
+      run(step);
       us.push_back(watch.Seconds() * 1e6 / step.units());
       units += step.units();
     } while (turn.Seconds() < options_.seconds);
@@ -164,6 +200,7 @@ class Bench {
     if (options_.against.empty()) return Status();
     const std::string command =
         Filled(options_.against, {{"{pair}", pair.Name()},
+                                  {"{isa}", setting->isa},
                                   {"{rows}", std::to_string(setting->rows)},
                                   {"{threads}", std::to_string(setting->threads)}});
     BERTH_ASSIGN_OR_RETURN(const double us, LastNumberOf(command));
@@ -178,10 +215,11 @@ class Bench {
     const double units_a_step =
         static_cast<double>(setting.units) / static_cast<double>(setting.steps);
     const double share = bytes_per_second / read_rate_[setting.threads];
-    std::printf("%-16s %7u %5u %10.1f  %-28s %7.2f %9.1f", pair.Name().c_str(), setting.threads,
-                setting.rows, units_a_step, Spread(setting.us).c_str(), bytes_per_second * 1e-9,
-                100 * share);
+    std::printf("%-16s %-11s %7u %5u %10.1f  %-28s %7.2f %9.1f", pair.Name().c_str(),
+                setting.isa.c_str(), setting.threads, setting.rows, units_a_step,
+                Spread(setting.us).c_str(), bytes_per_second * 1e-9, 100 * share);
     nlohmann::json line = {{"pair", pair.Name()},
+                           {"isa", setting.isa},
                            {"threads", setting.threads},
                            {"rows", setting.rows},
                            {"per_unit", options_.per_unit},
@@ -203,7 +241,7 @@ class Bench {
   }
 
   void PrintHeader() const {
-    std::printf("%-16s %7s %5s %10s  %-28s %7s %9s", "pair", "threads",
+    std::printf("%-16s %-11s %7s %5s %10s  %-28s %7s %9s", "pair", "isa", "threads",
                 options_.per_unit ? "rows*" : "rows", "units/step", "us/unit (min to max)", "GB/s",
                 "of read %");
     if (!options_.against.empty()) std::printf("  %-28s %7s", "yardstick us/unit", "times");
@@ -220,7 +258,9 @@ class Bench {
   }
 
   size_t Reads() const {
-    return summary_.size() / (options_.threads.size() * options_.rows.size()) * options_.rounds;
+    return summary_.size() /
+           (options_.threads.size() * options_.rows.size() * options_.isas.size()) *
+           options_.rounds;
   }
 
   Status WriteJson() const {
@@ -262,6 +302,9 @@ int Main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--isa", options.isas,
+                 "scalar, avx2, avx512, avx512-vbmi or f32 (default: the best of this processor)")
+      ->delimiter(',');
   app.add_option("--bytes", options.bytes, "Units to go round in, at least; more than caches hold")
       ->capture_default_str();
   app.add_option("--rounds", options.rounds, "Rounds of all settings of a pair in turns")
@@ -275,8 +318,8 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "wall", "processor"}))
       ->capture_default_str();
   app.add_option("--against", options.against,
-                 "Command to run in turns; {pair}, {rows}, {threads}; the last number that it\n"
-                 "prints is its microseconds for a unit");
+                 "Command to run in turns; {pair}, {isa}, {rows}, {threads}; the last\n"
+                 "number that it prints is its microseconds for a unit");
   app.add_option("--json", options.json, "Write every round and the read rates to this file");
   app.add_flag("--smoke", options.smoke, "Small and once: does it work?");
   try {
@@ -284,7 +327,12 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  if (options.isas.empty()) options.isas = {std::string(kernels::IsaName(kernels::BestIsa()))};
   if (options.smoke) {
+    options.isas = {kF32};
+    for (const kernels::Isa isa : kernels::UsableIsas()) {
+      options.isas.emplace_back(kernels::IsaName(isa));
+    }
     options.pairs = {"all"};
     options.rows = {1, 12};
     options.bytes = "4MB";
