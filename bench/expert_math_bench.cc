@@ -4,20 +4,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "bench/exact_chain.h"
 #include "bench/expert_load.h"
 #include "bench/median.h"
 #include "bench/read_rate.h"
 #include "bench/stopwatch.h"
 #include "bench/yardstick.h"
 #include "kernels/exact/isa.h"
+#include "kernels/expert/arithmetic.h"
 #include "kernels/expert/host_expert.h"
 #include "kernels/host/worker_pool.h"
 #include "runtime/base/format.h"
@@ -55,6 +54,7 @@ struct Options {
   std::vector<uint32_t> rows = {1, 2, 4, 8, 32, 128};
   std::vector<uint32_t> threads = {1};
   std::vector<std::string> isas;
+  uint32_t exact_rows = kernels::Arithmetic().exact_rows;
   bool per_unit = false;
   std::string bytes = "1.2GB";
   uint32_t rounds = 5;
@@ -160,24 +160,23 @@ class Bench {
     best = std::max(best, ReadBytesPerSecond(store.memory(), threads, ClockFor(threads)));
   }
 
-  using Runner = std::function<void(const ExpertStep&)>;
-  Result<Runner> MakeRunner(const Setting& setting, uint32_t pairs) const {
-    kernels::WorkerPool* const pool = pools_.at(setting.threads).get();
-    if (setting.isa == kF32) {
-      const auto workspace =
-          std::make_shared<kernels::HostExpertWorkspace>(pool, shape_.hidden, shape_.ffn, pairs);
-      return Runner([=](const ExpertStep& step) { workspace->Run(step.call(), step.addresses()); });
+  // Of a name that CheckIsas has seen.
+  kernels::HostMath MathOf(const std::string& isa) const {
+    kernels::HostMath math;
+    math.arithmetic.exact_rows = options_.exact_rows;
+    if (isa == kF32) {
+      math.arithmetic.mode = kernels::ArithmeticMode::kF32;
+    } else {
+      math.isa = *kernels::ParseIsa(isa);
     }
-    BERTH_ASSIGN_OR_RETURN(const kernels::Isa isa, kernels::ParseIsa(setting.isa));
-    const auto chain = std::make_shared<ExactChain>(pool, isa);
-    return Runner(
-        [=](const ExpertStep& step) { chain->Run(step.call(), step.rows(), step.addresses()); });
+    return math;
   }
 
   // A setting's turn in a round. Settings with as many rows get the same routing.
   Status Compute(UnitStore* store, uint32_t round, Setting* setting) {
     ExpertStep step(shape_, setting->rows, options_.per_unit, round);
-    BERTH_ASSIGN_OR_RETURN(const Runner run, MakeRunner(*setting, step.pairs()));
+    kernels::HostExpertWorkspace workspace(pools_[setting->threads].get(), shape_.hidden,
+                                           shape_.ffn, step.pairs(), MathOf(setting->isa));
     step.Poison();
     std::vector<double> us;
     uint64_t units = 0;
@@ -185,7 +184,7 @@ class Bench {
     do {
       step.Route(store);
       const Stopwatch watch(ClockFor(setting->threads));
-      run(step);
+      BERTH_RETURN_IF_ERROR(workspace.Run(step.call(), step.addresses()));
       us.push_back(watch.Seconds() * 1e6 / step.units());
       units += step.units();
     } while (turn.Seconds() < options_.seconds);
@@ -223,6 +222,7 @@ class Bench {
                            {"threads", setting.threads},
                            {"rows", setting.rows},
                            {"per_unit", options_.per_unit},
+                           {"exact_rows", options_.exact_rows},
                            {"units_per_step", units_a_step},
                            {"unit_bytes", store.weight_bytes()},
                            {"us_per_unit", setting.us},
@@ -305,6 +305,10 @@ int Main(int argc, char** argv) {
   app.add_option("--isa", options.isas,
                  "scalar, avx2, avx512, avx512-vbmi or f32 (default: the best of this processor)")
       ->delimiter(',');
+  app.add_option("--exact-rows", options.exact_rows,
+                 "Units with more rows in a step are computed in the wide arithmetic; 0: all")
+      ->check(CLI::Range(0u, kernels::kMostExactRows))
+      ->capture_default_str();
   app.add_option("--bytes", options.bytes, "Units to go round in, at least; more than caches hold")
       ->capture_default_str();
   app.add_option("--rounds", options.rounds, "Rounds of all settings of a pair in turns")
