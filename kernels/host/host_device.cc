@@ -104,8 +104,9 @@ Result<std::unique_ptr<Device>> OpenHostDevice(const DeviceOptions& options) {
   DeviceInfo info{options.name, "host", options.memory_bytes, rate, 0};
   if (info.memory_bytes == 0) info.memory_bytes = DefaultCardBytes();
   try {
-    return std::unique_ptr<Device>(std::make_unique<HostDevice>(
-        std::move(info), kAlwaysPoison || options.poison, SharedWorkerPool(options.threads), math));
+    return std::unique_ptr<Device>(
+        std::make_unique<HostDevice>(std::move(info), kAlwaysPoison || options.poison,
+                                     SharedWorkerPool(options.threads, options.processors), math));
   } catch (const std::bad_alloc&) {
     return ResourceExhaustedError("card " + options.name +
                                   ": no memory for its threads; lower --threads");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arena/topology.h"
+#include "kernels/host/worker_pool.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/sizes_of.h"
 
@@ -82,6 +83,7 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
 }
 
 Status Engine::OpenCards() {
+  const arena::Topology topology = arena::ReadTopology();
   for (const CardConfig& config : options_.cards) {
     kernels::DeviceOptions device;
     device.name = config.device;
@@ -91,6 +93,11 @@ Status Engine::OpenCards() {
     }
     device.link_bytes_per_s = config.link_bytes_per_s;
     device.threads = options_.threads;
+    if (options_.pin_threads) {
+      const uint32_t threads =
+          options_.threads > 0 ? options_.threads : kernels::UsableProcessors();
+      device.processors = topology.PlaceWorkers(threads);
+    }
     BERTH_ASSIGN_OR_RETURN(device.arithmetic, ArithmeticOf(options_));
     if (options_.isa != "auto") {
       BERTH_ASSIGN_OR_RETURN(device.isa, kernels::ParseIsa(options_.isa));

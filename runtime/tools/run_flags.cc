@@ -14,7 +14,7 @@ namespace berth::tools {
 namespace {
 
 // Every flag that a config file may set.
-constexpr std::array<ConfigKey, 40> kKeys = {{
+constexpr std::array<ConfigKey, 41> kKeys = {{
     {"model", ConfigType::kString},         {"trace", ConfigType::kString},
     {"device", ConfigType::kString, true},  {"arena", ConfigType::kBytes, true},
     {"memory", ConfigType::kBytes, true},   {"link-rate", ConfigType::kBytes, true},
@@ -34,7 +34,8 @@ constexpr std::array<ConfigKey, 40> kKeys = {{
     {"threads", ConfigType::kInteger},      {"conventions", ConfigType::kString},
     {"no-compute", ConfigType::kFlag},      {"no-checksums", ConfigType::kFlag},
     {"arithmetic", ConfigType::kString},    {"exact-rows", ConfigType::kInteger},
-    {"isa", ConfigType::kString},           {"seed", ConfigType::kInteger},
+    {"no-pin", ConfigType::kFlag},          {"isa", ConfigType::kString},
+    {"seed", ConfigType::kInteger},
 }};
 
 // Those that need the future only where there is one.
@@ -190,6 +191,8 @@ void RunFlags::AddTo(CLI::App* app) {
                   "Instruction set of expert math: auto, scalar, avx2, avx512 or avx512-vbmi")
       ->capture_default_str()
       ->group(replay);
+  app->add_flag("--no-pin", no_pin_, "Let the system move the threads of expert math")
+      ->group(replay);
   AddWhole(app, "--seed", &runtime_.seed, "Of the inputs, and of policies that draw numbers")
       ->group(replay);
 
@@ -288,6 +291,7 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
   options.runtime.model = model_;
   options.runtime.conventions = conventions_;
   options.runtime.compute = !no_compute_;
+  options.runtime.pin_threads = !no_pin_;
   options.runtime.verify_checksums = !no_checksums_;
   options.runtime.host_exclusive = host_tier_mode_ == "exclusive";
   options.runtime.slots = slots_ == "auto"     ? SlotSharingChoice::kAuto
