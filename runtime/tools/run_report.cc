@@ -63,6 +63,7 @@ void AddAhead(const RunReport& r, Facts* facts) {
     wasted_bytes += card.bytes_prefetch_wasted;
     warm += card.warm_loads;
   }
+  warm += c.host.warm_loads;
   if (warm > 0) {
     facts->Add("warm start", FormatCount(warm) + " units, " + FormatBytes(c.storage.bytes_warm) +
                                  " read before the first step");
@@ -236,7 +237,8 @@ json HostJson(const RuntimeInfo& info, const HostCounters& h) {
           {"inserted", h.inserted},
           {"evicted", h.evicted},
           {"promoted", h.promoted},
-          {"copied_back", h.copied_back}};
+          {"copied_back", h.copied_back},
+          {"warm_loads", h.warm_loads}};
 }
 
 json MemoryJson(const RunReport& r) {
