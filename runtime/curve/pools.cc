@@ -6,6 +6,7 @@
 #include "berth/types.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
+#include "runtime/base/quota.h"
 
 namespace berth::curve {
 namespace {
@@ -59,7 +60,6 @@ void MakeClassPools(const TraceInfo& trace, Scope scope, uint32_t size_class, Po
   for (uint32_t layer : c.layers) pools->pools.push_back({{layer}, size_class, trace.experts});
 }
 
-// Quotas as equal as they can be; the first pools get the remainder.
 void SplitClass(const Pools& pools, uint32_t size_class, uint64_t slots,
                 std::vector<uint32_t>* pool_slots) {
   const auto count = static_cast<uint64_t>(
@@ -68,7 +68,7 @@ void SplitClass(const Pools& pools, uint32_t size_class, uint64_t slots,
   uint64_t at = 0;
   for (size_t p = 0; p < pools.pools.size(); ++p) {
     if (pools.pools[p].size_class != size_class) continue;
-    (*pool_slots)[p] = static_cast<uint32_t>(slots / count + (at++ < slots % count ? 1 : 0));
+    (*pool_slots)[p] = static_cast<uint32_t>(EqualQuota(slots, count, at++));
   }
 }
 

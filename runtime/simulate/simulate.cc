@@ -5,6 +5,7 @@
 #include <string>
 
 #include "policies/policy.h"
+#include "runtime/base/quota.h"
 #include "runtime/count/future.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/sizes_of.h"
@@ -33,7 +34,7 @@ class CoreTarget final : public ReplayTarget {
     // What the model does besides its experts comes between them, a share before every layer.
     const Nanos rest = host_.pass + step.rows.size() * host_.pass_row;
     const uint32_t layers = report_->shape.layers;
-    machine_->Rest(rest / layers + (step.layer < rest % layers ? 1 : 0));
+    machine_->Rest(EqualQuota<uint64_t>(rest, layers, step.layer));
     return machine_->Step(step.layer, static_cast<uint32_t>(step.rows.size()), step.ids, step.pass);
   }
   Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) override {
