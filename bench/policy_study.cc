@@ -3,6 +3,7 @@
 //
 //   policy_study traces/*.safetensors
 //   policy_study --policy 'hazard;hazard:bypass=0;lfu' --folds 4 traces/a.safetensors
+//   policy_study --limit 0.5 traces/*.safetensors       exits with 1 where it is farther than that
 //
 // For every trace, one stream and eight, one pool shared by all layers and a quota for each layer,
 // and each size: requests are left out in turns; the others are played first, what is resident and
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,7 @@ struct Flags {
   std::vector<std::string> scopes = {"shared", "layer"};
   uint32_t folds = 8;
   uint64_t warm_rows = 0;
+  std::optional<double> limit;  // points
   bool bound = false;
   bool smoke = false;
 };
@@ -234,7 +237,11 @@ Status Run(const Flags& flags) {
     }
   }
   PrintAverages(flags, averages);
-  return Status();
+  if (!flags.limit || averages.worst <= *flags.limit) return Status();
+  char limit[32];
+  std::snprintf(limit, sizeof(limit), "%.2f", *flags.limit);
+  return InternalError(averages.worst_cell +
+                       ": farther above the best of the others than --limit " + limit);
 }
 
 }  // namespace
@@ -261,6 +268,11 @@ int main(int argc, char** argv) {
   app.add_option("--folds", flags.folds, "Turns of leaving requests out, at most")
       ->check(CLI::Range(2, 1000000));
   app.add_option("--warm-rows", flags.warm_rows, "Rows per stream to learn from; 0: all others");
+  app.add_option("--limit", flags.limit,
+                 "Points that the first policy may be above the best of the others; exits with 1 "
+                 "where a cell has more")
+      ->type_name("POINTS")
+      ->allow_extra_args(false);
   app.add_flag("--bound", flags.bound, "Belady as well, the bound");
   app.add_flag("--smoke", flags.smoke, "Two sizes, two policies");
   CLI11_PARSE(app, argc, argv);

@@ -17,9 +17,9 @@
 #include "bench/read_load.h"
 #include "berth/runtime.h"
 #include "runtime/base/math.h"
+#include "runtime/base/mix.h"
 #include "runtime/catalog/catalog.h"
 #include "runtime/pack/make_model.h"
-#include "runtime/run/inputs.h"
 
 namespace berth::bench {
 namespace {

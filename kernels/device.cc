@@ -1,11 +1,8 @@
 // The backends of this build, by name.
 #include "kernels/device.h"
 
-#include <charconv>
-#include <vector>
-
+#include "kernels/card_name.h"
 #include "kernels/host/host_device.h"
-#include "runtime/base/format.h"
 
 namespace berth::kernels {
 namespace {
@@ -27,47 +24,20 @@ constexpr Backend kBackends[] = {
      "host card (host:0)"},
 };
 
-Status UnknownBackend(std::string_view card, std::string_view backend) {
-  std::vector<std::string_view> names;
-  std::string built_in;
-  for (const Backend& known : kBackends) {
-    names.push_back(known.name);
-    if (known.open == nullptr) continue;
-    if (!built_in.empty()) built_in += ", ";
-    built_in += known.name;
-  }
-  return NotFoundError("card '" + std::string(card) + "': no backend is called '" +
-                       std::string(backend) + "'" + DidYouMean(backend, names) +
-                       "; built in: " + built_in);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options) {
-  const std::string_view card = options.name;
-  const size_t colon = card.find(':');
-  const std::string_view backend = card.substr(0, colon);
-  uint32_t ordinal = 0;
-  if (colon != std::string_view::npos) {
-    const std::string_view digits = card.substr(colon + 1);
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), ordinal);
-    // "00" would be a second name of card 0, and two cards of one name are found out by name.
-    const bool padded = digits.size() > 1 && digits.front() == '0';
-    if (error != std::errc() || end != digits.end() || padded) {
-      return InvalidArgumentError("card '" + options.name +
-                                  "': expected <backend>:<number>, such as host:0");
-    }
-  }
+  BERTH_ASSIGN_OR_RETURN(const CardName card, ParseCardName(options.name));
   for (const Backend& known : kBackends) {
-    if (known.name != backend) continue;
+    if (known.name != card.backend) continue;
     if (known.open == nullptr) {
       return NotFoundError("card '" + options.name + "': " + std::string(known.how_to_build));
     }
     DeviceOptions named = options;
-    named.name = std::string(backend) + ":" + std::to_string(ordinal);
+    named.name = card.ToString();
     return known.open(named);
   }
-  return UnknownBackend(card, backend);
+  return InternalError("card '" + options.name + "': a backend that was forgotten here");
 }
 
 }  // namespace berth::kernels

@@ -13,6 +13,7 @@
 #include "policies/fifo.h"
 #include "policies/hazard.h"
 #include "policies/heat.h"
+#include "policies/heat_limit.h"
 #include "policies/in_cache_lfu.h"
 #include "policies/lfu.h"
 #include "policies/lru.h"
@@ -97,7 +98,6 @@ constexpr auto kInfos = InfosOf(std::make_index_sequence<std::size(kTable)>());
 
 // A bound far above any model, so that a policy's arrays cannot be asked to take the machine.
 constexpr uint32_t kMostUnits = 1u << 24;
-constexpr double kMostHeat = 1e18;
 
 Status CheckOptions(const PolicyOptions& options) {
   if (options.units == 0 || options.units > kMostUnits ||

@@ -96,18 +96,21 @@ class Core final : private OpGraph::Listener {
   // max_prefetch_units guesses stand unused already, or only guesses or the hint's own units could
   // leave. A guess that stays wrong leaves as the policy would have it, for a miss of a step.
   Status SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass);
-  // Before the first step or hint: loads units into slots that are empty, in this order. Those
-  // that have a slot already, or find none empty, are passed over; a unit that cannot be read is
-  // simply not there. At most warm_batch() at once, and idle() before the next batch; a
-  // FailedPrecondition later on.
+  // Before the first step or hint: loads units into slots that are empty, in this order: of its
+  // card's arena, or else of the host tier. Those that have one already, or find none empty, are
+  // passed over; a unit that cannot be read is simply not there. At most warm_batch() at once, and
+  // idle() before the next batch; a FailedPrecondition later on.
   Status SubmitWarm(std::span<const UnitIndex> units);
   uint32_t warm_batch() const { return MaxLiveUnits(options_); }
-  // What fills the arenas with CoreOptions::heat: the hottest units of each pool, as many as it has
-  // slots, the hottest last, so that it counts as used last. None without heat.
+  // What fills the tiers with CoreOptions::heat: the hottest units of each arena's pools, as many
+  // as they have slots, then those of the host tier that are not among them, as many as it has
+  // slots left; either with the hottest last, so that it counts as used last. None without heat.
   std::vector<UnitIndex> WarmUnits() const;
   // Pins units on their cards until ReleaseLease; loads those that have no slot. All or none:
   // ResourceExhausted where fewer than 3 x top_k slots of a pool would stay unpinned, or nothing
-  // may leave for a unit (units that were already on their way then stay, unpinned).
+  // may leave for a unit (units that were already on their way then stay, unpinned); also where
+  // max_leases are held, or leases of 2 x max_lease_units are still loading. A lease that is
+  // released before it is ready, or refused half way, takes its place until its load ends.
   Result<LeaseId> SubmitLease(std::span<const UnitIndex> units, uint64_t cookie);
   Status ReleaseLease(LeaseId lease);
 
@@ -127,6 +130,11 @@ class Core final : private OpGraph::Listener {
   void Learned(std::vector<double>* heat) const;
   // The arena slot that holds `unit` on its card, by decision; slot kNoSlot if none.
   CardSlot Find(UnitIndex unit) const;
+  // Whether a slot of its card's arena or of the host tier holds `unit`, by decision.
+  bool Holds(UnitIndex unit) const {
+    return cards_[CardOf(unit)].arena->Find(unit) != kNone ||
+           (host_ != nullptr && host_->Find(unit) != kNone);
+  }
   uint32_t chunk() const { return chunk_; }
   // Units whose actions may be under way at once while callers keep their promises: sizes the
   // drivers' queues.
@@ -168,6 +176,7 @@ class Core final : private OpGraph::Listener {
     bool released = false;
     uint32_t generation = 0;
     uint64_t cookie = 0;
+    uint32_t units = 0;  // while it is waiting
     std::vector<LeasedSlot> slots;
   };
   struct Card {
@@ -208,7 +217,11 @@ class Core final : private OpGraph::Listener {
   HostSlot TakeHost(UnitIndex unit);
   HostSlot TakeStaging(Why why);
   void AddRead(UnitIndex unit, const HostSlot& to, Why why);
+  void KeepHottest(size_t on_cards, std::vector<UnitIndex>* units) const;
+  void WarmHost(UnitIndex unit);
   Status CheckLease(std::span<const UnitIndex> units);
+  Status PinUnits(std::span<const UnitIndex> units, Lease* lease);
+  void UnpinUnits(Lease* lease);
 
   // Operations.
   void OpReady(uint32_t op) override;
@@ -247,6 +260,7 @@ class Core final : private OpGraph::Listener {
   std::vector<uint32_t> free_tickets_;
   std::vector<Lease> leases_;
   std::vector<uint32_t> free_leases_;
+  uint32_t lease_units_ = 0;  // of leases whose loads are under way
   std::vector<Local> locals_;
   std::vector<uint32_t> local_of_expert_;
   std::vector<uint64_t> expert_stamp_;

@@ -61,7 +61,12 @@ Status Core::CheckLease(std::span<const UnitIndex> units) {
   }
   if (free_leases_.empty()) {
     return ResourceExhaustedError("max_leases = " + std::to_string(options_.max_leases) +
-                                  " leases are held: release one");
+                                  " leases are held or still loading: release one");
+  }
+  if (lease_units_ + units.size() > uint64_t{2} * options_.max_lease_units) {
+    return ResourceExhaustedError(
+        "leases of " + std::to_string(lease_units_) + " units are still loading, and " +
+        std::to_string(2 * options_.max_lease_units) + " may at once: wait until one is ready");
   }
   ++stamp_;
   for (UnitIndex unit : units) {
@@ -77,13 +82,9 @@ Status Core::CheckLease(std::span<const UnitIndex> units) {
   return Status();
 }
 
-Result<LeaseId> Core::SubmitLease(std::span<const UnitIndex> units, uint64_t cookie) {
-  BERTH_RETURN_IF_ERROR(CheckLease(units));
-  const uint32_t lease_index = free_leases_.back();
-  Lease& lease = leases_[lease_index];
-  lease.slots.clear();
+// Finds or makes each unit's place and pins it. Not ok: pinned are those that stand in the lease.
+Status Core::PinUnits(std::span<const UnitIndex> units, Lease* lease) {
   const uint32_t keep = 3 * geometry_.top_k;
-  Status status;
   for (UnitIndex unit : units) {
     const uint32_t card = CardOf(unit);
     const uint32_t layer = geometry_.layer_of(unit);
@@ -93,17 +94,15 @@ Result<LeaseId> Core::SubmitLease(std::span<const UnitIndex> units, uint64_t coo
     uint32_t index = arena.Find(unit);
     const bool pinned_already = index != kNone && arena.slot(index).pins > 0;
     if (!pinned_already && arena.pins(layer) + 1 + keep > arena.pool_slots(layer)) {
-      status = ResourceExhaustedError("a lease of " + std::to_string(units.size()) +
-                                      " units would leave fewer than " + std::to_string(keep) +
-                                      " (3 x top-k) of " + std::to_string(arena.pool_slots(layer)) +
-                                      " slots unpinned: release leases or raise --arena");
-      break;
+      return ResourceExhaustedError("a lease of " + std::to_string(units.size()) +
+                                    " units would leave fewer than " + std::to_string(keep) +
+                                    " (3 x top-k) of " + std::to_string(arena.pool_slots(layer)) +
+                                    " slots unpinned: release leases or raise --arena");
     }
     if (index == kNone) {
       if (TakeAndLoad(unit, card, Why::kLease).slot == kNoSlot) {
-        status = ResourceExhaustedError("no slot may leave for unit " + std::to_string(unit) +
-                                        " of a lease: release leases or raise --arena");
-        break;
+        return ResourceExhaustedError("no slot may leave for unit " + std::to_string(unit) +
+                                      " of a lease: release leases or raise --arena");
       }
       ++counters_.cards[card].lease_loads;
       index = arena.Find(unit);
@@ -111,28 +110,43 @@ Result<LeaseId> Core::SubmitLease(std::span<const UnitIndex> units, uint64_t coo
       Promote(arena.slot(index).load);
     }
     arena.Pin(index);
-    lease.slots.push_back({card, index});
+    lease->slots.push_back({card, index});
   }
-  CountGuesses();
-  if (!status.ok()) {
-    for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
-    ++counters_.leases_refused;
-    return status;
-  }
+  return Status();
+}
+
+void Core::UnpinUnits(Lease* lease) {
+  for (const LeasedSlot& s : lease->slots) cards_[s.card].arena->Unpin(s.slot);
+  lease->slots.clear();
+}
+
+// A lease that is refused ends like one that is released at once: what it began to load takes its
+// place until it is over, so that what leases have under way stays bounded.
+Result<LeaseId> Core::SubmitLease(std::span<const UnitIndex> units, uint64_t cookie) {
+  BERTH_RETURN_IF_ERROR(CheckLease(units));
+  const uint32_t index = free_leases_.back();
   free_leases_.pop_back();
+  Lease& lease = leases_[index];
+  ++lease.generation;
+  lease.slots.clear();
+  lease.cookie = cookie;
   lease.live = true;
   lease.waiting = true;
-  lease.released = false;
-  ++lease.generation;
-  lease.cookie = cookie;
-  ++counters_.leases;
-  const LeaseId id = (static_cast<uint64_t>(lease.generation) << 32) | lease_index;
+  const Status status = PinUnits(units, &lease);
+  CountGuesses();
+  lease.units = static_cast<uint32_t>(lease.slots.size());
+  lease_units_ += lease.units;
+  lease.released = !status.ok();
+  ++(status.ok() ? counters_.leases : counters_.leases_refused);
+  const LeaseId id = (static_cast<uint64_t>(lease.generation) << 32) | index;
   const uint32_t op = graph_.Add(OpKind::kLease);
-  graph_.op(op).owner = lease_index;
+  graph_.op(op).owner = index;
   for (const LeasedSlot& s : lease.slots) {
     graph_.DependOnWrite(op, &cards_[s.card].arena->slot(s.slot).sync);
   }
+  if (!status.ok()) UnpinUnits(&lease);
   graph_.Release(op);
+  if (!status.ok()) return status;
   return id;
 }
 
@@ -143,8 +157,7 @@ Status Core::ReleaseLease(LeaseId id) {
     return FailedPreconditionError("this lease is not held");
   }
   Lease& lease = leases_[index];
-  for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
-  lease.slots.clear();
+  UnpinUnits(&lease);
   lease.released = true;
   if (!lease.waiting) FreeLease(index);
   return Status();

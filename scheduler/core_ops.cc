@@ -263,6 +263,7 @@ void Core::EndLease(uint32_t index, const Status& status) {
   const uint32_t owner = graph_.op(index).owner;
   Lease& lease = leases_[owner];
   lease.waiting = false;
+  lease_units_ -= lease.units;
   if (lease.released) {
     FreeLease(owner);
     return;
@@ -271,8 +272,7 @@ void Core::EndLease(uint32_t index, const Status& status) {
   const uint64_t cookie = lease.cookie;
   if (!status.ok()) {
     // Void: nothing stays pinned.
-    for (const LeasedSlot& s : lease.slots) cards_[s.card].arena->Unpin(s.slot);
-    lease.slots.clear();
+    UnpinUnits(&lease);
     FreeLease(owner);
   }
   sink_->LeaseReady(id, cookie, status);

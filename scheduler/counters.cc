@@ -54,7 +54,8 @@ Status CheckBalance(const Counters& c) {
                                c.host.misses + c.host.lease_misses));
   BERTH_RETURN_IF_ERROR(
       Differ("units read ahead", c.storage.units_prefetch, c.host.prefetch_misses));
-  BERTH_RETURN_IF_ERROR(Differ("units read to warm", c.storage.units_warm, c.host.warm_misses));
+  BERTH_RETURN_IF_ERROR(
+      Differ("units read to warm", c.storage.units_warm, c.host.warm_misses + c.host.warm_loads));
   BERTH_RETURN_IF_ERROR(Differ("copies back = units from cards", c.host.copied_back, d2h));
   return Status();
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/guards.h"
+#include "runtime/base/quota.h"
 
 namespace berth::scheduler {
 namespace {
@@ -57,11 +58,10 @@ Result<std::unique_ptr<Tier>> Tier::Create(const Geometry& geometry, const TierO
         BERTH_RETURN_IF_ERROR(tier->AddPool(geometry, options, c, layers.front(), layers.back() + 1,
                                             first_slot, slots));
       } else {
-        // Quotas as equal as they can be; the first layers get the remainder.
         const uint32_t count = static_cast<uint32_t>(layers.size());
         uint32_t at = first_slot;
         for (uint32_t i = 0; i < count; ++i) {
-          const uint32_t quota = slots / count + (i < slots % count ? 1 : 0);
+          const uint32_t quota = EqualQuota(slots, count, i);
           if (quota == 0) continue;
           tier->pool_of_layer_[layers[i]] = static_cast<uint32_t>(tier->pools_.size());
           BERTH_RETURN_IF_ERROR(

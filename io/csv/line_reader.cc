@@ -39,6 +39,7 @@ Result<bool> LineReader::Next(std::string_view* line) {
   *line = std::string_view(window_).substr(at_, stop - at_);
   at_ = end == std::string::npos ? stop : stop + 1;
   if (line->ends_with('\r')) line->remove_suffix(1);
+  if (line_ == 1 && line->starts_with(kByteOrderMark)) line->remove_prefix(kByteOrderMark.size());
   if (line->find('\0') != std::string_view::npos) return Error("a zero byte: not a text file");
   return true;
 }

@@ -15,6 +15,9 @@
 
 namespace berth::io {
 
+// What spreadsheets put before the first line of a UTF-8 text.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 // One reader, one thread.
 class LineReader {
  public:
@@ -24,7 +27,8 @@ class LineReader {
   explicit LineReader(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
 
   // False at the end. Lines end in \n or \r\n; the last one may lack it. The text is valid until
-  // the next call. A zero byte is refused: it is no text file then.
+  // the next call. A zero byte is refused: it is no text file then. A byte order mark is no part
+  // of the first line.
   Result<bool> Next(std::string_view* line);
   // Number of the line that Next gave last, from 1.
   uint64_t line() const { return line_; }

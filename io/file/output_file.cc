@@ -68,6 +68,11 @@ std::string OutputFile::Failed(std::string_view what) const {
 Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path, uint64_t bytes,
                                                        const OutputOptions& options) {
   if (path.empty()) return InvalidArgumentError("the output's name is empty: name a file");
+  if (path == "-") {
+    return InvalidArgumentError(
+        "output -: this is written to files only: name one (./- if it is "
+        "to have this name)");
+  }
   struct stat info;
   if (lstat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return InvalidArgumentError(path + ": is a directory");

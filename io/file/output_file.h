@@ -31,8 +31,9 @@ struct OutputOptions {
 
 class OutputFile {
  public:
-  // FailedPrecondition if `path` exists and may not be replaced, ResourceExhausted if the file
-  // system has no `bytes` left (they are reserved), PermissionDenied for a read-only folder.
+  // InvalidArgument for "-": who gives it means standard output. FailedPrecondition if `path`
+  // exists and may not be replaced, ResourceExhausted if the file system has no `bytes` left (they
+  // are reserved), PermissionDenied for a read-only folder.
   static Result<std::unique_ptr<OutputFile>> Create(const std::string& path, uint64_t bytes,
                                                     const OutputOptions& options = {});
   ~OutputFile();  // without Commit: nothing is left

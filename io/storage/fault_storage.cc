@@ -5,16 +5,12 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/math.h"
+#include "runtime/base/mix.h"
 
 namespace berth::io {
 namespace {
 
-uint64_t Mix(uint64_t a, uint64_t b) {
-  uint64_t x = a + 0x9E3779B97F4A7C15ull * (b + 1);
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
+uint64_t Mix(uint64_t a, uint64_t b) { return Mix64(a + kMixStep * (b + 1)); }
 
 // Uniform in [0, 1).
 double Fraction(uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1.0p-53; }

@@ -13,6 +13,7 @@
 #include "kernels/formats/format.h"
 #include "kernels/formats/half.h"
 #include "kernels/formats/weight_group.h"
+#include "runtime/base/mix.h"
 
 namespace berth::kernels {
 
@@ -109,15 +110,9 @@ void DecodeBlocks(const std::byte* from, size_t blocks, float* to) {
   }
 }
 
-// The counter-based generator of payload bits: a bijective mix (the finalizer of SplitMix64,
-// Steele, Lea, Flood 2014) of the counter, so that any part can be made on its own.
-inline uint64_t Mix64(uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-  return value ^ (value >> 31);
-}
+// The generator of payload bits, by counter, so that any part can be made on its own.
 inline uint64_t NoiseWord(uint64_t key, uint64_t counter) {
-  return Mix64(key + counter * 0x9e3779b97f4a7c15u);
+  return Mix64(key + counter * kMixStep);
 }
 
 // Fills each block with noise, then lets kMakeValid set the fields that may not be just anything

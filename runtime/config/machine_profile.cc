@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/file/read_text.h"
+#include "kernels/card_name.h"
 #include "runtime/base/format.h"
 #include "runtime/config/strict_json.h"
 
@@ -123,6 +124,9 @@ Status ReadCards(const nlohmann::json& list, const char* name,
     const std::string where = std::string(name) + "[" + std::to_string(i) + "]";
     Entry entry;
     BERTH_RETURN_IF_ERROR(read(list[i], where, &entry));
+    const Result<kernels::CardName> card = kernels::ParseCardName(entry.card);
+    if (!card.ok()) return card.status().Annotate(where);
+    entry.card = card->ToString();
     if (!cards.insert(entry.card).second) {
       return InvalidArgumentError(where + ": card '" + entry.card + "' stands twice");
     }

@@ -82,7 +82,7 @@ struct MachineProfile {
 
 // InvalidArgument, "<name>: ...", for what is no JSON, an unknown field (with the nearest known
 // one), a field that stands twice, a value of the wrong type or out of range, points that make no
-// grid. Text of more than 1 MiB is refused.
+// grid. NotFound for a card of a backend that there is not. Text of more than 1 MiB is refused.
 Result<MachineProfile> ParseMachineProfile(std::string_view text, std::string_view name);
 Result<MachineProfile> ReadMachineProfile(const std::string& path);
 

@@ -22,7 +22,7 @@ struct CurveOptions {
   // Its pools are made from `scope`; its heat makes the policies start warm.
   CountWorkload workload;
   Scope scope = Scope::kShared;
-  uint64_t unit_bytes = 0;            // of every unit; 0: what the trace states
+  std::vector<uint64_t> unit_bytes;   // one value, or one a layer; empty: what the trace states
   std::vector<SizeRequest> sizes;     // empty: a ladder
   std::vector<std::string> policies;  // empty: all that can run
   bool always_admit = false;

@@ -6,6 +6,7 @@
 #include "berth/types.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
+#include "runtime/base/quota.h"
 
 namespace berth::curve {
 namespace {
@@ -14,10 +15,24 @@ namespace {
 constexpr uint64_t kMostUnits = 1u << 24;
 constexpr uint64_t kMostUnitBytes = uint64_t{1} << 38;
 
-std::vector<uint64_t> UnitBytes(const TraceInfo& trace, uint64_t unit_bytes) {
-  if (unit_bytes > 0) return std::vector<uint64_t>(trace.layers, unit_bytes);
-  if (!trace.layer_unit_bytes.empty()) return trace.layer_unit_bytes;
-  return std::vector<uint64_t>(trace.layers, 0);
+// Of every layer; zeros where nobody knows.
+Result<std::vector<uint64_t>> UnitBytes(const TraceInfo& trace,
+                                        std::span<const uint64_t> unit_bytes) {
+  const bool stated = unit_bytes.empty();
+  if (stated) unit_bytes = trace.layer_unit_bytes;
+  if (unit_bytes.empty()) return std::vector<uint64_t>(trace.layers, 0);
+  if (unit_bytes.size() != 1 && unit_bytes.size() != trace.layers) {
+    return InvalidArgumentError("--unit-bytes: " + FormatCount(unit_bytes.size()) + " values for " +
+                                FormatCount(trace.layers) +
+                                " layers: give one, or one for each layer");
+  }
+  for (const uint64_t each : unit_bytes) {
+    if ((each > 0 || stated) && each <= kMostUnitBytes) continue;
+    return InvalidArgumentError("a unit of " + FormatBytes(each) + ": expected " + "1 byte to " +
+                                FormatBytes(kMostUnitBytes));
+  }
+  if (unit_bytes.size() == 1) return std::vector<uint64_t>(trace.layers, unit_bytes.front());
+  return std::vector<uint64_t>(unit_bytes.begin(), unit_bytes.end());
 }
 
 // Classes in order of their first layers.
@@ -45,7 +60,6 @@ void MakeClassPools(const TraceInfo& trace, Scope scope, uint32_t size_class, Po
   for (uint32_t layer : c.layers) pools->pools.push_back({{layer}, size_class, trace.experts});
 }
 
-// Quotas as equal as they can be; the first pools get the remainder.
 void SplitClass(const Pools& pools, uint32_t size_class, uint64_t slots,
                 std::vector<uint32_t>* pool_slots) {
   const auto count = static_cast<uint64_t>(
@@ -54,7 +68,7 @@ void SplitClass(const Pools& pools, uint32_t size_class, uint64_t slots,
   uint64_t at = 0;
   for (size_t p = 0; p < pools.pools.size(); ++p) {
     if (pools.pools[p].size_class != size_class) continue;
-    (*pool_slots)[p] = static_cast<uint32_t>(slots / count + (at++ < slots % count ? 1 : 0));
+    (*pool_slots)[p] = static_cast<uint32_t>(EqualQuota(slots, count, at++));
   }
 }
 
@@ -84,7 +98,7 @@ uint64_t Pools::BytesOf(const std::vector<uint32_t>& pool_slots) const {
   return bytes;
 }
 
-Result<Pools> MakePools(const TraceInfo& trace, Scope scope, uint64_t unit_bytes) {
+Result<Pools> MakePools(const TraceInfo& trace, Scope scope, std::span<const uint64_t> unit_bytes) {
   Pools pools;
   pools.top_k = trace.top_k;
   pools.units = static_cast<uint64_t>(trace.layers) * trace.experts;
@@ -93,12 +107,7 @@ Result<Pools> MakePools(const TraceInfo& trace, Scope scope, uint64_t unit_bytes
                                 FormatCount(trace.experts) + " experts are more than the " +
                                 FormatCount(kMostUnits) + " units that can be counted");
   }
-  const std::vector<uint64_t> bytes = UnitBytes(trace, unit_bytes);
-  for (uint64_t each : bytes) {
-    if (each <= kMostUnitBytes) continue;
-    return InvalidArgumentError("a unit of " + FormatBytes(each) + " is larger than any: at most " +
-                                FormatBytes(kMostUnitBytes));
-  }
+  BERTH_ASSIGN_OR_RETURN(const std::vector<uint64_t> bytes, UnitBytes(trace, unit_bytes));
   pools.classes = MakeClasses(trace, bytes, scope);
   pools.pool_of_layer.resize(trace.layers);
   for (uint32_t c = 0; c < pools.classes.size(); ++c) MakeClassPools(trace, scope, c, &pools);

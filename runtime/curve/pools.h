@@ -4,6 +4,7 @@
 #define BERTH_RUNTIME_CURVE_POOLS_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,10 @@ struct Pools {
   uint64_t BytesOf(const std::vector<uint32_t>& pool_slots) const;
 };
 
-// `unit_bytes` counts for all layers instead of what the trace states; 0: what the trace states.
-// InvalidArgument for more units than a policy serves, or unit bytes beyond anything.
-Result<Pools> MakePools(const TraceInfo& trace, Scope scope, uint64_t unit_bytes);
+// `unit_bytes`, one value or one a layer, counts instead of what the trace states; empty: what the
+// trace states. InvalidArgument for more units than a policy serves, unit bytes of nothing or
+// beyond anything, or another number of them.
+Result<Pools> MakePools(const TraceInfo& trace, Scope scope, std::span<const uint64_t> unit_bytes);
 
 // `slots` over the pools: every class gets the same share of its units, quotas within a class are
 // as equal as they can be. `slots` must not exceed the units.

@@ -1,4 +1,4 @@
-// Engine: filling the arenas before the first step.
+// Engine: filling the arenas and the host tier before the first step.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -30,9 +30,7 @@ void Engine::Preload() {
     WaitIdle();
   }
   MutexLock lock(&mutex_);
-  const auto missing = [this](UnitIndex unit) {
-    return core_->Find(unit).slot == scheduler::CardSlot().slot;
-  };
+  const auto missing = [this](UnitIndex unit) { return !core_->Holds(unit); };
   const auto failed = std::count_if(units.begin(), units.end(), missing);
   if (failed == 0) return;
   const auto first = std::find_if(units.begin(), units.end(), missing);

@@ -8,6 +8,7 @@
 #include "io/file/output_file.h"
 #include "io/file/phased_buffer.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/mix.h"
 #include "runtime/pack/model_plan.h"
 
 namespace berth::models {
@@ -21,14 +22,8 @@ struct Chunk {
   uint64_t count = 0;
 };
 
-// splitmix64 of a counter: a value depends on its place alone (Steele, Lea, Flood, "Fast
-// splittable pseudorandom number generators", 2014).
-uint64_t Random(uint64_t seed, uint64_t index) {
-  uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
+// A value depends on its place alone.
+uint64_t Random(uint64_t seed, uint64_t index) { return Mix64(seed + (index + 1) * kMixStep); }
 
 void FillFloats(uint64_t seed, uint64_t first, uint64_t count, float middle, std::byte* to) {
   for (uint64_t i = 0; i < count; ++i) {

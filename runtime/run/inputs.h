@@ -5,15 +5,9 @@
 
 #include <cstdint>
 
-namespace berth {
+#include "runtime/base/mix.h"
 
-// splitmix64's finalizer (Steele, Lea, Flood 2014): a bijection that scatters counters.
-inline uint64_t ScatterBits(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+namespace berth {
 
 // x[column] for one row of one layer: in [-1, 1), multiples of 2^-23, so exact in F32.
 inline void FillInput(uint64_t seed, uint64_t row, uint32_t layer, uint32_t hidden, float* x) {

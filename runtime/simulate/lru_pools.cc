@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/quota.h"
+
 namespace berth {
 
 LruPools::LruPools(const scheduler::Geometry& geometry, const std::vector<uint32_t>& class_slots,
@@ -18,10 +20,9 @@ LruPools::LruPools(const scheduler::Geometry& geometry, const std::vector<uint32
   for (uint32_t l = 0; l < geometry.layers; ++l) {
     const uint32_t c = classes[l];
     const uint32_t layers = static_cast<uint32_t>(std::count(classes.begin(), classes.end(), c));
-    // As equal as they can be; the first layers get the remainder.
-    const uint32_t more = seen[c]++ < class_slots[c] % layers ? 1 : 0;
+    const uint32_t quota = EqualQuota(class_slots[c], layers, seen[c]++);
     pool_of_layer_.push_back(l);
-    pools_.push_back({class_slots[c] / layers + more, policies::RecencyList(range_)});
+    pools_.push_back({quota, policies::RecencyList(range_)});
   }
 }
 

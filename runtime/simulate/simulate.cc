@@ -5,6 +5,7 @@
 #include <string>
 
 #include "policies/policy.h"
+#include "runtime/base/quota.h"
 #include "runtime/count/future.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/sizes_of.h"
@@ -33,7 +34,7 @@ class CoreTarget final : public ReplayTarget {
     // What the model does besides its experts comes between them, a share before every layer.
     const Nanos rest = host_.pass + step.rows.size() * host_.pass_row;
     const uint32_t layers = report_->shape.layers;
-    machine_->Rest(rest / layers + (step.layer < rest % layers ? 1 : 0));
+    machine_->Rest(EqualQuota<uint64_t>(rest, layers, step.layer));
     return machine_->Step(step.layer, static_cast<uint32_t>(step.rows.size()), step.ids, step.pass);
   }
   Status Hint(uint32_t layer, std::span<const int32_t> experts, uint64_t pass) override {
@@ -145,6 +146,25 @@ Status SimulateCore(const SimulateOptions& options, MemoryPlan plan, const Machi
   return CheckReportBalance(report->stats, /*all_done=*/true);
 }
 
+// What is stated beside a trace is a check of it, no other geometry.
+Status CheckStated(const StatedModel& stated, const TraceInfo& trace, const std::string& path) {
+  const auto check = [&](const char* flag, const char* what, uint32_t said, uint32_t in_trace) {
+    if (said == 0 || said == in_trace) return Status();
+    return InvalidArgumentError(path + ": the trace has " + std::to_string(in_trace) + " " + what +
+                                ", " + flag + " says " + std::to_string(said) + ": leave " + flag +
+                                " out, or give the trace that belongs to it");
+  };
+  BERTH_RETURN_IF_ERROR(check("--layers", "MoE layers", stated.layers, trace.layers));
+  BERTH_RETURN_IF_ERROR(check("--experts", "experts a layer", stated.experts, trace.experts));
+  BERTH_RETURN_IF_ERROR(check("--top-k", "experts a row", stated.top_k, trace.top_k));
+  if (stated.unit_bytes.size() > 1 && stated.unit_bytes.size() != trace.layers) {
+    return InvalidArgumentError("--unit-bytes: " + std::to_string(stated.unit_bytes.size()) +
+                                " values, but " + path + " has " + std::to_string(trace.layers) +
+                                " MoE layers: give one, or one for each layer");
+  }
+  return Status();
+}
+
 }  // namespace
 
 Result<SimulatedModel> SimulatedModelOf(const SimulateOptions& options, const TraceInfo& trace) {
@@ -158,6 +178,7 @@ Result<SimulatedModel> SimulatedModelOf(const SimulateOptions& options, const Tr
     return model;
   }
   const StatedModel& stated = options.stated;
+  BERTH_RETURN_IF_ERROR(CheckStated(stated, trace, options.run.trace));
   ModelShape& shape = model.shape;
   shape.layers = stated.layers > 0 ? stated.layers : trace.layers;
   shape.experts = stated.experts > 0 ? stated.experts : trace.experts;

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "runtime/run/inputs.h"
+#include "runtime/base/mix.h"
 
 namespace berth::synth {
 

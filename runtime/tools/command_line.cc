@@ -12,6 +12,7 @@
 #include "runtime/base/format.h"
 #include "runtime/tools/command.h"
 #include "runtime/tools/commands.h"
+#include "runtime/tools/help.h"
 #include "runtime/tools/output.h"
 
 namespace berth::tools {
@@ -127,6 +128,7 @@ int ExitCodeOf(const Status& status) {
 int RunCommandLine(int argc, const char* const* argv) {
   HoldStandardStreams();
   CLI::App app("A parking place for every expert of a mixture-of-experts model", "berth");
+  WrapHelp(&app);
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("berth ") + kVersion);
   const std::vector<std::unique_ptr<Command>> commands = MakeCommands();

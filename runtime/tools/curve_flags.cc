@@ -49,7 +49,10 @@ void CurveFlags::AddTo(CLI::App* app) {
                   "each), global (all)")
       ->capture_default_str()
       ->group(arenas);
-  AddBytes(app, "--unit-bytes", &unit_bytes_, "Of a unit, instead of what the trace says")
+  app->add_option("--unit-bytes", unit_bytes_,
+                  "Bytes of a unit: one value, or one a layer, separated by commas (default: what "
+                  "the trace says)")
+      ->type_name("BYTES")
       ->group(arenas);
 
   const char* policy = "Policies";
@@ -93,7 +96,9 @@ Result<curve::CurveOptions> CurveFlags::Options() const {
   options.scope = scope == "shared"      ? curve::Scope::kShared
                   : scope == "per-layer" ? curve::Scope::kPerLayer
                                          : curve::Scope::kGlobal;
-  options.unit_bytes = unit_bytes_;
+  if (!unit_bytes_.empty()) {
+    BERTH_ASSIGN_OR_RETURN(options.unit_bytes, ParseBytesList("--unit-bytes", unit_bytes_));
+  }
   for (const std::string& list : sizes) {
     Result<std::vector<curve::SizeRequest>> parsed = curve::ParseSizes(list);
     if (!parsed.ok()) return parsed.status().Annotate("--sizes");

@@ -30,7 +30,7 @@ class CurveFlags {
  private:
   std::vector<std::string> policies_;
   PassOptions passes_;
-  uint64_t unit_bytes_ = 0;
+  std::string unit_bytes_;
   uint64_t warmup_ = 0;
   uint64_t seed_ = 1;
   bool preload_ = false;

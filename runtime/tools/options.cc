@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "absl/strings/str_split.h"
 #include "runtime/base/format.h"
 
 namespace berth::tools {
@@ -32,6 +33,16 @@ CLI::Option* AddBytes(CLI::App* app, const std::string& flag, uint64_t* bytes,
     *bytes = *parsed;
   };
   return app->add_option_function<std::string>(flag, parse, description)->type_name("BYTES");
+}
+
+Result<std::vector<uint64_t>> ParseBytesList(const std::string& flag, const std::string& text) {
+  std::vector<uint64_t> sizes;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    const Result<uint64_t> parsed = ParseBytes({part.data(), part.size()});
+    if (!parsed.ok()) return parsed.status().Annotate(flag);
+    sizes.push_back(*parsed);
+  }
+  return sizes;
 }
 
 Result<uint64_t> ParseWhole(const std::string& flag, const std::string& text, uint64_t least,

@@ -23,6 +23,8 @@ CLI::Option* AddJson(CLI::App* app, std::string* json);
 // A size, as ParseBytes takes it: "24GB", "512MiB".
 CLI::Option* AddBytes(CLI::App* app, const std::string& flag, uint64_t* bytes,
                       const std::string& description);
+// "2.3MB", or one size for each layer: "1MB,1MB,2MB". The message begins with `flag`.
+Result<std::vector<uint64_t>> ParseBytesList(const std::string& flag, const std::string& text);
 // A whole number from `least` to `most`, in decimal digits and nothing else: what CLI11 reads by
 // itself wraps negative numbers, takes an empty word for 0 and 010 for 8.
 Result<uint64_t> ParseWhole(const std::string& flag, const std::string& text, uint64_t least,

@@ -61,6 +61,11 @@ bool PrintsTables(const std::string& json_path) { return json_path != "-"; }
 
 Status CheckOutputFile(const std::string& flag, const std::string& path, const std::string& model,
                        std::span<const std::string> inputs) {
+  if (path == "-") {
+    return InvalidArgumentError(flag +
+                                " -: this is written to files only: name one (./- if it is "
+                                "to have this name)");
+  }
   struct stat info;
   if (stat(path.c_str(), &info) != 0) {
     if (errno != ENOENT) return ErrnoError(errno, flag + " " + path);

@@ -17,8 +17,8 @@ void ReplayFlags::AddTo(CLI::App* app) {
       ->group(replay)
       ->each([this](const std::string&) { ahead_given_ = true; });
   app->add_option("--warm", warm_,
-                  "Heat file to begin with: policies know it, and the slots are filled with the "
-                  "hottest units before the first step")
+                  "Heat file to begin with: policies know it, and the arenas and the host tier are "
+                  "filled with the hottest units before the first step")
       ->type_name("FILE")
       ->group(replay);
   app->add_option("--save-learned", save_learned_,

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "kernels/card_name.h"
 #include "policies/policy.h"
 #include "runtime/base/format.h"
 #include "runtime/config/machine_profile.h"
@@ -243,8 +244,10 @@ Status RunFlags::Cards(RuntimeOptions* options) const {
                          PerCard("--link-rate", links_, devices.size()));
   options->cards.clear();
   for (size_t c = 0; c < devices.size(); ++c) {
+    const Result<kernels::CardName> name = kernels::ParseCardName(devices[c]);
+    if (!name.ok()) return Annotated("--device", name.status());
     CardConfig card;
-    card.device = devices[c].find(':') == std::string::npos ? devices[c] + ":0" : devices[c];
+    card.device = name->ToString();
     card.arena_bytes = arenas[c];
     card.memory_bytes = memories[c];
     card.link_bytes_per_s = static_cast<double>(links[c]);

@@ -63,6 +63,7 @@ void AddAhead(const RunReport& r, Facts* facts) {
     wasted_bytes += card.bytes_prefetch_wasted;
     warm += card.warm_loads;
   }
+  warm += c.host.warm_loads;
   if (warm > 0) {
     facts->Add("warm start", FormatCount(warm) + " units, " + FormatBytes(c.storage.bytes_warm) +
                                  " read before the first step");
@@ -106,7 +107,8 @@ void AddFacts(const RunReport& r, Facts* facts) {
   for (const std::string& note : r.info.notes) facts->Add("note", note);
 }
 
-std::string TierTable(const RunReport& r) {
+// What was asked of each tier. Apart from what moved: the counts of long runs are wide.
+std::string HitTable(const RunReport& r) {
   const Counters& c = r.stats.counters;
   Table table({{"tier", Align::kLeft},
                {"slots (units)"},
@@ -114,27 +116,34 @@ std::string TierTable(const RunReport& r) {
                {"hits"},
                {"late"},
                {"misses"},
-               {"hit rate (%)"},
-               {"evicted"},
-               {"ring"},
-               {"in"},
-               {"out"}});
+               {"hit rate (%)"}});
   for (size_t i = 0; i < c.cards.size(); ++i) {
     const CardCounters& card = c.cards[i];
     table.AddRow({r.info.cards[i].device, FormatCount(r.info.cards[i].arena_slots),
                   FormatCount(card.requests), FormatCount(card.hits), FormatCount(card.hits_late),
-                  FormatCount(card.misses), Percent(Rate(card.hits, card.requests)),
-                  FormatCount(card.evicted), FormatCount(card.ring_units),
-                  FormatBytes(BytesIn(card)), FormatBytes(card.bytes_d2h)});
+                  FormatCount(card.misses), Percent(Rate(card.hits, card.requests))});
   }
   const HostCounters& h = c.host;
   table.AddRow({"host tier", FormatCount(HostSlots(r.info)), FormatCount(h.requests),
                 FormatCount(h.hits), FormatCount(h.hits_late), FormatCount(h.misses),
-                Percent(Rate(h.hits, h.requests)), FormatCount(h.evicted), "",
-                FormatBytes(StorageBytes(c)), FormatBytes(SumCards(c).h2d)});
+                Percent(Rate(h.hits, h.requests))});
   const StorageCounters& s = c.storage;
-  table.AddRow({"storage", "", FormatCount(s.units_demand + s.units_prefetch + s.units_warm), "",
-                "", "", "", "", "", "", FormatBytes(StorageBytes(c) + s.bytes_alignment)});
+  table.AddRow({"storage", "", FormatCount(s.units_demand + s.units_prefetch + s.units_warm)});
+  return table.ToString();
+}
+
+std::string MoveTable(const RunReport& r) {
+  const Counters& c = r.stats.counters;
+  Table table(
+      {{"tier", Align::kLeft}, {"evicted (units)"}, {"through the ring (units)"}, {"in"}, {"out"}});
+  for (size_t i = 0; i < c.cards.size(); ++i) {
+    const CardCounters& card = c.cards[i];
+    table.AddRow({r.info.cards[i].device, FormatCount(card.evicted), FormatCount(card.ring_units),
+                  FormatBytes(BytesIn(card)), FormatBytes(card.bytes_d2h)});
+  }
+  table.AddRow({"host tier", FormatCount(c.host.evicted), "", FormatBytes(StorageBytes(c)),
+                FormatBytes(SumCards(c).h2d)});
+  table.AddRow({"storage", "", "", "", FormatBytes(StorageBytes(c) + c.storage.bytes_alignment)});
   return table.ToString();
 }
 
@@ -229,7 +238,8 @@ json HostJson(const RuntimeInfo& info, const HostCounters& h) {
           {"inserted", h.inserted},
           {"evicted", h.evicted},
           {"promoted", h.promoted},
-          {"copied_back", h.copied_back}};
+          {"copied_back", h.copied_back},
+          {"warm_loads", h.warm_loads}};
 }
 
 json MemoryJson(const RunReport& r) {
@@ -247,7 +257,8 @@ json MemoryJson(const RunReport& r) {
 std::string ReportTable(const RunReport& report) {
   Facts facts;
   AddFacts(report, &facts);
-  std::string text = facts.ToString() + "\n" + TierTable(report) + "\n" + TimeTable(report) + "\n";
+  std::string text = facts.ToString() + "\n" + HitTable(report) + "\n" + MoveTable(report) + "\n" +
+                     TimeTable(report) + "\n";
   Facts end;
   end.Add("bound by", report.bound_by);
   end.Add("output hash", HashText(report));

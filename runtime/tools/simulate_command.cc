@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_split.h"
-#include "runtime/base/format.h"
 #include "runtime/simulate/auto_prefetch.h"
 #include "runtime/simulate/simulate.h"
 #include "runtime/tools/commands.h"
@@ -68,7 +66,10 @@ class SimulateCommand final : public Command {
     BERTH_ASSIGN_OR_RETURN(options.run, flags_.Options(app_));
     options.profile = flags_.profile();
     options.stated = stated_;
-    BERTH_RETURN_IF_ERROR(ReadUnitBytes(&options.stated.unit_bytes));
+    if (!unit_bytes_.empty()) {
+      BERTH_ASSIGN_OR_RETURN(options.stated.unit_bytes,
+                             ParseBytesList("--unit-bytes", unit_bytes_));
+    }
     BERTH_RETURN_IF_ERROR(CheckStated(options));
     BERTH_ASSIGN_OR_RETURN(
         JsonOutput json,
@@ -97,17 +98,6 @@ class SimulateCommand final : public Command {
       names += (names.empty() ? "" : ", ") + std::string(profile.name);
     }
     return names;
-  }
-
-  Status ReadUnitBytes(std::vector<uint64_t>* bytes) const {
-    if (unit_bytes_.empty()) return Status();
-    const std::vector<std::string> parts = absl::StrSplit(unit_bytes_, ',');
-    for (const std::string& part : parts) {
-      const Result<uint64_t> parsed = ParseBytes(part);
-      if (!parsed.ok()) return parsed.status().Annotate("--unit-bytes");
-      bytes->push_back(*parsed);
-    }
-    return Status();
   }
 
   Status CheckStated(const SimulateOptions& options) const {

@@ -33,12 +33,12 @@ class TraceExportCommand final : public Command {
                   "Sizes in bytes, as the trace states them; otherwise every unit has size 1");
     app->footer(
         "An access is one entry of a row, in file order (row, layer, place in the top-k); an "
-        "object is a unit,\nlayer * experts + expert.\n"
+        "object is a\nunit, layer * experts + expert.\n"
         "Examples:\n"
         "  berth trace export t.safetensors --to oracle-general -o t.oracleGeneral\n"
         "  berth trace export t.safetensors --to libcachesim-csv -o t.csv\n"
-        "  cachesim t.csv csv lru,sieve 333 -t "
-        "\"time-col=1,obj-id-col=2,obj-size-col=3,has-header=true,obj-id-is-num=true\"");
+        "  cachesim t.csv csv lru,sieve 333 -t \\\n"
+        "      \"time-col=1,obj-id-col=2,obj-size-col=3,has-header=true,obj-id-is-num=true\"");
   }
 
   Status Run() override {

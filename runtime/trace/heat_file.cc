@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
 #include "io/safetensors/safetensors.h"
 #include "io/safetensors/writer.h"
+#include "policies/heat_limit.h"
 #include "runtime/base/format.h"
 #include "runtime/trace/heat_text.h"
 
@@ -27,7 +27,8 @@ std::string Place(size_t unit, uint32_t experts) {
 
 Status NoHeat(size_t unit, uint32_t experts) {
   return InvalidArgumentError(Place(unit, experts) +
-                              ": expected a finite number of at least 0, found another");
+                              ": expected a number from 0 to 1e18, found another: only the "
+                              "proportions matter, so divide all of them");
 }
 
 void CountKnown(UnitHeat* heat) {
@@ -130,7 +131,7 @@ Result<UnitHeat> ParseSafetensors(std::unique_ptr<io::ByteSource> source, uint32
   BERTH_ASSIGN_OR_RETURN(heat.heat, Values(file, tensor));
   if (tensor.name == "ranks") heat.heat = trace::HeatOfRanks(heat.heat);
   for (size_t i = 0; i < heat.heat.size(); ++i) {
-    if (std::isfinite(heat.heat[i]) && heat.heat[i] >= 0) continue;
+    if (heat.heat[i] >= 0 && heat.heat[i] <= policies::kMostHeat) continue;
     return NoHeat(i, heat.experts).Annotate(name);
   }
   CountKnown(&heat);
@@ -170,7 +171,7 @@ Status WriteHeatFile(const std::string& path, const UnitHeat& heat, bool replace
                                 " layers x " + std::to_string(heat.experts) + " experts");
   }
   for (size_t i = 0; i < heat.heat.size(); ++i) {
-    if (std::isfinite(heat.heat[i]) && heat.heat[i] >= 0) continue;
+    if (heat.heat[i] >= 0 && heat.heat[i] <= policies::kMostHeat) continue;
     return NoHeat(i, heat.experts).Annotate(path);
   }
   std::map<std::string, std::string> metadata = {{"format", kFormatName}};

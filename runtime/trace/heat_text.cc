@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "io/csv/line_reader.h"
 #include "io/csv/numbers.h"
+#include "policies/heat_limit.h"
 #include "runtime/trace/metadata.h"
 
 namespace berth::trace {
@@ -76,8 +76,11 @@ Status TextHeat::Add(std::string_view text) {
     return lines_.Error(counts_ ? "expected 'layer,expert,count', three numbers"
                                 : "expected 'layer,expert', two whole numbers");
   }
-  if (!std::isfinite(line.count) || line.count < 0) {
-    return lines_.Error("a count that is negative or not finite");
+  // Written so that a NaN fails it.
+  if (!(line.count >= 0 && line.count <= policies::kMostHeat)) {
+    return lines_.Error("count " + std::string(fields[2].substr(0, 40)) +
+                        ": expected 0 to 1e18; only the counts' proportions matter, so divide all "
+                        "of them");
   }
   BERTH_RETURN_IF_ERROR(CheckUnit(line));
   units_.push_back(line);

@@ -37,7 +37,7 @@ TEST_P(CurveAndRun, MissAlike) {
     ASSERT_TRUE(trace.ok());
     CurveOptions options;
     options.scope = scope;
-    options.unit_bytes = slot_bytes;
+    options.unit_bytes = {slot_bytes};
     options.policies = {GetParam()};
     options.sizes = *ParseSizes("17,25%,50%," + std::to_string(70 * slot_bytes) + "B");
     const Result<CurveReport> report = MeasureCurve(trace->get(), options);

@@ -24,7 +24,7 @@ TraceInfo Trace(bool bytes = false) {
   return trace;
 }
 
-Pools Made(const TraceInfo& trace, Scope scope, uint64_t unit_bytes = 0) {
+Pools Made(const TraceInfo& trace, Scope scope, const std::vector<uint64_t>& unit_bytes = {}) {
   Result<Pools> pools = MakePools(trace, scope, unit_bytes);
   EXPECT_TRUE(pools.ok()) << pools.status().ToString();
   return std::move(pools).value();
@@ -46,7 +46,7 @@ std::string Refused(const std::string& list, const Pools& pools) {
 }
 
 TEST(CurveSizes, EveryWayToSayOne) {
-  const Pools pools = Made(Trace(), Scope::kShared, 1000);
+  const Pools pools = Made(Trace(), Scope::kShared, {1000});
   const std::vector<Size> sizes = Placed("30, 12.5% ,4/layer,24KiB", pools);
   ASSERT_EQ(sizes.size(), 4u);
   EXPECT_EQ(sizes[0].label, "12.5%");
@@ -135,7 +135,7 @@ TEST(CurvePools, OneForEachUnitSizeLayerOrAll) {
   EXPECT_EQ(quotas.pools.size(), 4u);
   EXPECT_EQ(quotas.pool_of_layer, (Slots{0, 2, 1, 3}));
   // Bytes that are given for all units leave one size.
-  EXPECT_EQ(Made(Trace(true), Scope::kShared, 512).pools.size(), 1u);
+  EXPECT_EQ(Made(Trace(true), Scope::kShared, {512}).pools.size(), 1u);
 }
 
 TEST(CurvePools, SlotsAreSplitAsTheCoreSplitsThem) {
@@ -161,13 +161,24 @@ TEST(CurvePools, BytesGoToTheClassesInProportion) {
   EXPECT_EQ(SplitBytes(shared, 1), (Slots{0, 0}));
 }
 
+TEST(CurvePools, ASizeForEachLayer) {
+  const Pools stated = Made(Trace(true), Scope::kShared);
+  const Pools given = Made(Trace(), Scope::kShared, {2048, 1024, 2048, 1024});
+  ASSERT_EQ(given.classes.size(), 2u);
+  EXPECT_EQ(given.pool_of_layer, stated.pool_of_layer);
+  EXPECT_EQ(SplitBytes(given, 30 * 1024), SplitBytes(stated, 30 * 1024));
+}
+
 TEST(CurvePools, WhatIsRefused) {
   TraceInfo huge = Trace();
   huge.layers = 1u << 16;
   huge.experts = 1u << 20;
-  EXPECT_EQ(MakePools(huge, Scope::kShared, 0).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(MakePools(Trace(), Scope::kShared, UINT64_MAX).status().code(),
-            StatusCode::kInvalidArgument);
+  EXPECT_EQ(MakePools(huge, Scope::kShared, {}).status().code(), StatusCode::kInvalidArgument);
+  const std::vector<std::vector<uint64_t>> wrong = {{UINT64_MAX}, {0}, {1, 2}, {1, 2, 3, 0}};
+  for (const std::vector<uint64_t>& bytes : wrong) {
+    EXPECT_EQ(MakePools(Trace(), Scope::kShared, bytes).status().code(),
+              StatusCode::kInvalidArgument);
+  }
 }
 
 }  // namespace

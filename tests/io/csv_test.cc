@@ -34,6 +34,16 @@ TEST(LineReaderTest, GivesLinesAcrossWindows) {
   EXPECT_EQ(reader.line(), expected.size());
 }
 
+TEST(LineReaderTest, AByteOrderMarkIsNoText) {
+  const std::string text = "\xEF\xBB\xBFlayer\n\xEF\xBB\xBFx";
+  LineReader reader(Text(text));
+  std::string_view line;
+  EXPECT_TRUE(*reader.Next(&line));
+  EXPECT_EQ(line, "layer");
+  EXPECT_TRUE(*reader.Next(&line));
+  EXPECT_EQ(line, "\xEF\xBB\xBFx");  // at the beginning of the file only
+}
+
 TEST(LineReaderTest, LinesHaveALimit) {
   std::string_view line;
   const std::string longest(LineReader::kMaxLineBytes, 'x');

@@ -116,9 +116,10 @@ TEST(MachineProfileTest, ReadsCosts) {
                                 {"bytes": 1, "depth": 1, "bytes_per_s": 11},
                                 {"bytes": 1, "depth": 4, "bytes_per_s": 14},
                                 {"bytes": 2, "depth": 1, "bytes_per_s": 21}]},
-          "links": [{"card": "a", "to_host_bytes_per_s": 3, "both_bytes_per_s": 4, "issue_s": 1e-6,
-                     "latency_s": 2e-6, "rates": [{"bytes": 7, "bytes_per_s": 9}]}],
-          "cards": [{"card": "a", "memory_bytes": 5, "update_s": 0, "reduce_s": 1e-6,
+          "links": [{"card": "host:0", "to_host_bytes_per_s": 3, "both_bytes_per_s": 4,
+                     "issue_s": 1e-6, "latency_s": 2e-6,
+                     "rates": [{"bytes": 7, "bytes_per_s": 9}]}],
+          "cards": [{"card": "host:0", "memory_bytes": 5, "update_s": 0, "reduce_s": 1e-6,
                      "unit_bytes": 6, "bytes_per_s": 8,
                      "kernels": [{"units": 1, "rows": 1, "seconds": 1e-6}]}],
           "host": {"memory_bytes": 9, "round_trip_s": 1, "dispatch_hit_s": 2,
@@ -181,22 +182,28 @@ TEST(MachineProfileTest, RefusesWhatItDoesNotKnow) {
       {R"({"name": "a", "storage": {"rates": [{"bytes": 1, "depth": 1, "bytes_per_s": 1},
                                               {"bytes": 2, "depth": 2, "bytes_per_s": 1}]}})",
        "need 4"},
-      {R"({"name": "a", "links": [{"card": "x", "rates": [{"bytes": 1, "bytes_per_s": 1},
+      {R"({"name": "a", "links": [{"card": "hip:1", "rates": [{"bytes": 1, "bytes_per_s": 1},
                                                           {"bytes": 1, "bytes_per_s": 2}]}]})",
        "stands twice"},
-      {R"({"name": "a", "cards": [{"card": "x", "kernels": []}]})", "unit_bytes"},
-      {R"({"name": "a", "cards": [{"card": "x", "memory": 1}]})", "cards[0]: unknown field"},
+      {R"({"name": "a", "cards": [{"card": "hip:1", "kernels": []}]})", "unit_bytes"},
+      {R"({"name": "a", "cards": [{"card": "hip:1", "memory": 1}]})", "cards[0]: unknown field"},
       {R"({"name": "a", "host": {"round_trip_s": -1}})", "at least 0"},
       {R"({"name": "a", "host": {"round_trip": 1}})", "did you mean 'round_trip_s'"},
       {R"({"name": "a", "storage": {"depth": 1}})", "storage: unknown field 'depth'"},
       {R"({"name": "a", "links": {}})", "'links' must be a list"},
       {R"({"name": "a", "links": [3]})", "links[0] must be an object"},
       {R"({"name": "a", "links": [{}]})", "links[0]: 'card' is missing"},
-      {R"({"name": "a", "links": [{"card": "x"}, {"card": "x"}]})", "stands twice"}};
+      {R"({"name": "a", "links": [{"card": "hip:1"}, {"card": "hip:1"}]})", "stands twice"},
+      {R"({"name": "a", "links": [{"card": "hip"}, {"card": "hip:0"}]})", "stands twice"},
+      {R"({"name": "a", "links": [{"card": "hip:0"}, {"card": "hsot:0"}]})",
+       "links[1]: card 'hsot:0': no backend is called 'hsot' (did you mean 'host'?)"},
+      {R"({"name": "a", "cards": [{"card": "cuda:x"}]})", "expected <backend>:<number>"}};
   for (const BadText& bad : cases) {
     const auto profile = ParseMachineProfile(bad.text, "p.json");
     ASSERT_FALSE(profile.ok()) << bad.text;
-    EXPECT_EQ(profile.status().code(), StatusCode::kInvalidArgument);
+    const bool no_backend = std::string_view(bad.says).find("no backend") != std::string_view::npos;
+    EXPECT_EQ(profile.status().code(),
+              no_backend ? StatusCode::kNotFound : StatusCode::kInvalidArgument);
     EXPECT_NE(profile.status().message().find(bad.says), std::string_view::npos)
         << bad.text << " gave " << profile.status().ToString();
     EXPECT_TRUE(profile.status().message().starts_with("p.json: "));

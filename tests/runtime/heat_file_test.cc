@@ -53,7 +53,7 @@ class HeatFileTest : public ::testing::Test {
 };
 
 TEST_F(HeatFileTest, WhatIsWrittenIsRead) {
-  const UnitHeat heat = {2, 3, {0, 1.5, 2, 0, 1e300, 3}, 0, "counted in a test"};
+  const UnitHeat heat = {2, 3, {0, 1.5, 2, 0, 1e18, 3}, 0, "counted in a test"};
   ASSERT_TRUE(WriteHeatFile(path_, heat).ok());
   for (const uint32_t layers : {0u, 2u}) {
     const auto read = ReadHeatFile(path_, layers, layers == 0 ? 0 : 3);
@@ -74,6 +74,7 @@ TEST_F(HeatFileTest, NoHeatIsWrittenThatCannotBe) {
   EXPECT_FALSE(WriteHeatFile(path_, {2, 3, {1, 2}}).ok());
   EXPECT_FALSE(WriteHeatFile(path_, {1, 2, {1, -1}}).ok());
   EXPECT_FALSE(WriteHeatFile(path_, {1, 2, {1, NAN}}).ok());
+  EXPECT_FALSE(WriteHeatFile(path_, {1, 2, {1, 1e300}}).ok());
   EXPECT_FALSE(WriteHeatFile(path_, {0, 0, {}}).ok());
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
@@ -147,9 +148,9 @@ TEST_F(HeatFileTest, TextThatIsWrong) {
   ExpectText("1,3\n", "t:1: expert 3, expected less than 3");
   ExpectText("-1,0\n", "t:1:");
   ExpectText("1,2\n0,0\n1,2\n", "t:3: layer 1, expert 2 stands twice");
-  ExpectText("1,2,-1\n", "negative");
-  ExpectText("1,2,inf\n", "finite");
-  ExpectText("1,2,nan\n", "finite");
+  ExpectText("1,2,-1\n", "count -1: expected 0 to 1e18");
+  ExpectText("1,2,inf\n", "expected 0 to 1e18");
+  ExpectText("1,2,nan\n", "expected 0 to 1e18");
   ExpectText("65535,1048575\n", "at most", 0, 0);
 }
 

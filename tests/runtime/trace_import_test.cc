@@ -161,6 +161,12 @@ TEST_F(ImportTest, AccessCsvRows) {
                                       {0, 4, 9, no, no, no},
                                       {no, no, no, 3, no, no},
                                       {1, no, no, 2, no, no}}));
+  // As spreadsheets write it.
+  ASSERT_TRUE(Import({Write("b.csv",
+                            "\xEF\xBB\xBF"
+                            "layer,expert\n2,7\n5,3\n")})
+                  .ok());
+  EXPECT_EQ(Rows(), (std::vector<Ids>{{7, 3}}));
   // One layer: only --top-k can tell rows apart. With 1 a row begins where the layer does not grow.
   const std::string one = Write("c.csv", "layer,expert\n0,7\n0,1\n0,3\n0,0\n");
   ASSERT_TRUE(Import({one}, {.top_k = 2}).ok());

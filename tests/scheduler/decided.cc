@@ -40,7 +40,7 @@ std::string Decided(const Counters& c) {
   const HostCounters& h = c.host;
   for (uint64_t n : {h.requests, h.hits, h.misses, h.staged, h.inserted, h.evicted, h.promoted,
                      h.copied_back, h.prefetch_hits, h.prefetch_misses, h.lease_hits,
-                     h.lease_misses, h.warm_hits, h.warm_misses}) {
+                     h.lease_misses, h.warm_hits, h.warm_misses, h.warm_loads}) {
     add(n);
   }
   s += "| ";

@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/base/mix.h"
+
 namespace berth::scheduler {
 
 // SplitMix64: good enough to choose faults by, and made in no time.
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
-  uint64_t Next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
+  explicit Random(uint64_t seed) : state_(seed * kMixStep + 1) {}
+  uint64_t Next() { return Mix64(state_ += kMixStep); }
   uint32_t Below(uint32_t n) { return static_cast<uint32_t>(Next() % n); }
   uint32_t In(uint32_t low, uint32_t high) { return low + Below(high - low + 1); }
   bool OneIn(uint32_t n) { return Below(n) == 0; }

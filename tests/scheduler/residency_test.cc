@@ -137,6 +137,56 @@ TEST(CoreResidencyTest, ALeaseIsAllOrNone) {
   ExpectClean(&driver);
 }
 
+TEST(CoreResidencyTest, ALeaseReleasedEarlyGivesItsPlaceBackWhenItsLoadEnds) {
+  CoreOptions machine = SmallMachine(1, 32, 2, 10);
+  machine.max_leases = 1;
+  FakeDriver driver(DriverOptions{});
+  ASSERT_TRUE(driver.Open(machine).ok());
+  const auto lease = driver.Lease({0, 1});
+  ASSERT_TRUE(lease.ok());
+  ASSERT_TRUE(driver.Release(*lease).ok());
+  const Status full = driver.Lease({2}).status();
+  EXPECT_EQ(full.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(full.message().find("max_leases = 1"), std::string_view::npos);
+  driver.AnswerAll();
+  EXPECT_EQ(driver.leases_ready.count(*lease), 0u);  // nobody waits for it any more
+  EXPECT_TRUE(driver.Lease({2}).ok());
+  ExpectClean(&driver);
+}
+
+TEST(CoreResidencyTest, WhatLeasesHaveUnderWayIsBounded) {
+  CoreOptions machine = SmallMachine(1, 64, 2, 40);
+  machine.max_leases = 8;
+  machine.max_lease_units = 4;
+  FakeDriver driver(DriverOptions{});
+  ASSERT_TRUE(driver.Open(machine).ok());
+  ASSERT_TRUE(driver.Lease({0, 1, 2, 3}).ok());
+  const auto second = driver.Lease({4, 5, 6});
+  ASSERT_TRUE(second.ok());
+  ASSERT_TRUE(driver.Release(*second).ok());  // still under way
+  EXPECT_TRUE(driver.Lease({7}).ok());
+  const Status full = driver.Lease({8}).status();
+  EXPECT_EQ(full.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(full.message().find("8 units are still loading"), std::string_view::npos);
+  driver.AnswerAll();
+  EXPECT_TRUE(driver.Lease({8, 9, 10, 11}).ok());
+  ExpectClean(&driver);
+}
+
+TEST(CoreResidencyTest, ARefusedLeaseTakesItsPlaceUntilItsLoadsEnd) {
+  CoreOptions machine = SmallMachine(1, 32, 2, 10);  // 6 of 10 stay unpinned
+  machine.max_leases = 1;
+  FakeDriver driver(DriverOptions{});
+  ASSERT_TRUE(driver.Open(machine).ok());
+  EXPECT_NE(driver.Lease({0, 1, 2, 3, 4}).status().message().find("3 x top-k"),
+            std::string_view::npos);
+  EXPECT_NE(driver.Lease({0}).status().message().find("max_leases"), std::string_view::npos);
+  driver.AnswerAll();
+  EXPECT_TRUE(driver.Lease({0}).ok());
+  EXPECT_EQ(driver.core().counters().leases_refused, 1u);
+  ExpectClean(&driver);
+}
+
 TEST(CoreResidencyTest, AVoidLeasePinsNothing) {
   DriverOptions options;
   options.faults.broken_units = {1};

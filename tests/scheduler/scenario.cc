@@ -254,12 +254,13 @@ void PlayStep(FakeDriver* driver, const Action& a) {
   }
 }
 
-// A lease that was released before it was ready takes a place until it would have been.
+// A lease that was released before it was ready takes a place until it would have been, and only so
+// many units of leases may be loading.
 Result<LeaseId> PlayLease(FakeDriver* driver, const Action& a, uint32_t max_leases) {
   for (;;) {
     Result<LeaseId> lease = driver->Lease(a.units);
     const bool full =
-        !lease.ok() && lease.status().message().find("max_leases") != std::string::npos;
+        !lease.ok() && lease.status().message().find("still loading") != std::string::npos;
     if (!full || driver->leases_held() == max_leases || !driver->Answer()) return lease;
   }
 }

@@ -40,6 +40,35 @@ TEST(CoreWarmTest, TheHottestComeInAndTheHottestLast) {
   ExpectClean(&driver);
 }
 
+TEST(CoreWarmTest, FillsTheHostTierWithTheNextHottest) {
+  for (const bool exclusive : {false, true}) {
+    SCOPED_TRACE(exclusive ? "exclusive" : "inclusive");
+    CoreOptions options = SmallMachine(1, 10, 1, 3);
+    options.heat = {10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
+    options.host_class_slots = {5};
+    options.host_exclusive = exclusive;
+    FakeDriver driver(DriverOptions{});
+    ASSERT_TRUE(driver.Open(options).ok());
+    // An inclusive one has the arena's three as well.
+    EXPECT_EQ(driver.core().WarmUnits(), exclusive
+                                             ? (std::vector<UnitIndex>{2, 1, 0, 7, 6, 5, 4, 3})
+                                             : (std::vector<UnitIndex>{2, 1, 0, 4, 3}));
+    WarmUp(&driver);
+    const UnitIndex last = exclusive ? 7 : 4;
+    for (UnitIndex u = 0; u < 10; ++u) EXPECT_EQ(driver.core().Holds(u), u <= last) << u;
+    const Counters& c = driver.core().counters();
+    EXPECT_EQ(c.cards[0].warm_loads, 3u);
+    EXPECT_EQ(c.host.warm_loads, exclusive ? 5u : 2u);
+    EXPECT_EQ(c.host.evicted, 0u);
+    EXPECT_EQ(c.storage.units_warm, last + 1u);
+    // What is there needs no read.
+    ASSERT_TRUE(driver.Step(0, {static_cast<int32_t>(last)}).ok());
+    EXPECT_EQ(c.host.hits, 1u);
+    EXPECT_EQ(c.storage.units_demand, 0u);
+    ExpectClean(&driver);
+  }
+}
+
 TEST(CoreWarmTest, FillsWhatIsEmptyAndNothingElse) {
   FakeDriver driver(DriverOptions{});
   ASSERT_TRUE(driver.Open(SmallMachine(1, 8, 1, 3)).ok());
@@ -106,7 +135,7 @@ TEST(CoreWarmTest, DecidedByTheHeatAlone) {
       ASSERT_TRUE(driver.Open(machine).ok());
       WarmUp(&driver);
       for (const UnitIndex unit : driver.core().WarmUnits()) {
-        ASSERT_TRUE(Resident(driver, unit));
+        ASSERT_TRUE(driver.core().Holds(unit));
         ++loaded;
       }
       ExpectClean(&driver);

@@ -234,6 +234,30 @@ TEST_F(BadInput, ConfigFilesSayFileAndLine) {
   config("host-tier-mode = \"sideways\"\n", "sideways");
 }
 
+TEST_F(BadInput, ADashIsNoOutputFile) {
+  const std::string part = "-: this is written to files only";
+  Expect({"trace", "cut", model_.trace, "-o", "-"}, 2, part);
+  Expect({"trace", "profile", model_.trace, "-o", "-"}, 2, part);
+  Expect({"trace", "export", model_.trace, "--to", "access-csv", "-o", "-"}, 2, part);
+  Expect({"trace", "export", model_.trace, "--to", "oracle-general", "-o", "-"}, 2, part);
+  Expect({"trace", "synth", "--layers", "2", "--experts", "8", "--top-k", "2", "-o", "-"}, 2, part);
+  Expect({"pack", model_.gguf, "-"}, 2, part);
+  Expect({"make-model", "-", "--layers", "1", "--experts", "4", "--top-k", "1", "--hidden", "256",
+          "--ffn", "256"},
+         2, part);
+  Expect({"run", model_.gguf, "--trace", model_.trace, "--arena", "64MB", "--save-learned", "-"}, 2,
+         "--save-learned -: this is written to files only");
+  WriteAll(inputs_ / "a.csv", "layer,expert\n0,1\n");
+  Expect({"trace", "import", inputs_ / "a.csv", "-o", "-"}, 2, part);
+}
+
+TEST_F(BadInput, HeatBeyondAnything) {
+  WriteAll(inputs_ / "h.csv", "layer,expert,count\n0,0,1e300\n");
+  const std::string part = "h.csv:2: count 1e300: expected 0 to 1e18";
+  ExpectRun({"--warm", inputs_ / "h.csv", "--policy", "heat"}, 2, part);
+  Expect({"curve", model_.trace, "--warm", inputs_ / "h.csv", "--policy", "heat"}, 2, part);
+}
+
 TEST_F(BadInput, OutputsThatCannotBeWritten) {
   const auto run = [&](const std::string& json, int code, const std::string& part) {
     Expect({"run", model_.gguf, "--trace", model_.trace, "--arena", "64MB", "--json", json}, code,

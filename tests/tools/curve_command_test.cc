@@ -145,12 +145,24 @@ TEST_F(CurveCommand, PagesThatHaveNoPlace) {
   Refuses({"--html", trace_, "--force"}, 2, "an input of this very run");
 }
 
+TEST_F(CurveCommand, ASizeForEachLayer) {
+  const Ran ran = Curve(
+      {"--sizes", "50%", "--unit-bytes", "1MB,1MB,2MB,2MB", "--policy", "lru", "--json", "-"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json report = json::parse(ran.out, nullptr, false);
+  ASSERT_EQ(report["pools"].size(), 2u);
+  EXPECT_EQ(report["pools"][1]["unit_bytes"], 2'000'000);
+  EXPECT_EQ(report["request"]["unit_bytes"], json({1'000'000, 1'000'000, 2'000'000, 2'000'000}));
+}
+
 TEST_F(CurveCommand, RequestsThatCannotBeMeant) {
   Refuses({"--sizes", "0"}, 2, "--sizes");
   Refuses({"--sizes", "12%,oops"}, 2, "'oops'");
   Refuses({"--sizes", "97"}, 2, "more than the 96 units");
   Refuses({"--sizes", "4GB"}, 2, "--unit-bytes");
   Refuses({"--unit-bytes", "9EB"}, 2, "--unit-bytes");
+  Refuses({"--unit-bytes", "1MB,1MB"}, 2, "2 values for 4 layers");
+  Refuses({"--unit-bytes", "0"}, 2, "expected 1 byte to");
   Refuses({"--policy", "lruu"}, 2, "did you mean 'lru'");
   Refuses({"--policy", "lfu:decay=2"}, 2, "decay");
   Refuses({"--policy", "static"}, 2, "--warm");

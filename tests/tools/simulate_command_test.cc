@@ -136,6 +136,15 @@ TEST(SimulateCommand, RefusesWhatCannotBeMeant) {
                 "--unit-bytes");
   ExpectOneLine(Berth({"simulate", "--trace", model.trace, "--unit-bytes", "1MB,1MB"}), 2,
                 "2 values");
+  // What to do, and about which file.
+  for (const char* flag : {"--layers", "--experts", "--top-k"}) {
+    const Ran ran = Berth({"simulate", "--trace", model.trace, "--unit-bytes", "1MB", flag, "5"});
+    ExpectOneLine(ran, 2, model.trace + ": the trace has ");
+    ExpectOneLine(ran, 2, std::string(flag) + " says 5: leave " + flag + " out");
+  }
+  ExpectOneLine(Berth({"simulate", "--trace", model.trace, "--unit-bytes", "1MB", "--device",
+                       "hsot:0", "--arena", "60MB"}),
+                2, "--device: card 'hsot:0': no backend is called 'hsot' (did you mean 'host'?)");
   ExpectOneLine(Berth(With("simulate", {"--layers", "4"})), 2, "one or the other");
   ExpectOneLine(Berth(With("simulate", {"--profile", "2x7900xt"})), 2, "did you mean '2x7900xtx'");
   ExpectOneLine(Berth(With("simulate", {"--chunk", "0", "--host-tier", "1MB", "--host-tier-mode",

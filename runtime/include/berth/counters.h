@@ -49,8 +49,9 @@ struct HostCounters {
   uint64_t prefetch_misses = 0;  // hinted units that are read from storage
   uint64_t lease_hits = 0;
   uint64_t lease_misses = 0;
-  uint64_t warm_hits = 0;
-  uint64_t warm_misses = 0;
+  uint64_t warm_hits = 0;    // units on their way to a card before the first step
+  uint64_t warm_misses = 0;  // ... that are read from storage
+  uint64_t warm_loads = 0;   // read into this tier alone before the first step
 };
 
 struct StorageCounters {

@@ -77,8 +77,9 @@ struct Ticket {
 
 // Keeps units in card memory while an engine's own kernels use them. Move-only; the destructor
 // gives the units back. Used by one thread at a time. A runtime holds at most 64 leases of at most
-// 512 units each, and of each pool of slots 3 x top-k always stay unpinned: a pool of that size
-// gives no lease.
+// 512 units each, of which 1,024 units may be on their way at once, and of each pool of slots 3 x
+// top-k always stay unpinned: a pool of that size gives no lease. One that is released before it is
+// ready counts until it would have been.
 class Lease {
  public:
   Lease() = default;

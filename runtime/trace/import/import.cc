@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "io/csv/line_reader.h"
 #include "io/file/byte_source.h"
 #include "io/file/output_file.h"
 #include "runtime/trace/import/importer.h"
@@ -40,7 +41,8 @@ Result<ImportFormat> Detect(const std::string& path) {
   std::array<char, 4096> first;
   BERTH_ASSIGN_OR_RETURN(const size_t read,
                          source->ReadSome(0, std::as_writable_bytes(std::span(first))));
-  const std::string_view text(first.data(), read);
+  std::string_view text(first.data(), read);
+  if (text.starts_with(io::kByteOrderMark)) text.remove_prefix(io::kByteOrderMark.size());
   if (text.starts_with(kNpyMagic)) return ImportFormat::kNpy;
   if (text.starts_with(kRouteMagic)) return ImportFormat::kRouteCsv;
   if (IsAccessCsv(text)) return ImportFormat::kAccessCsv;

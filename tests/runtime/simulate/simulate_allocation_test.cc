@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "runtime/base/check.h"
+#include "runtime/base/mix.h"
 #include "runtime/plan/memory_plan.h"
-#include "runtime/run/inputs.h"
 #include "runtime/simulate/virtual_machine.h"
 #include "tests/new_counter.h"
 

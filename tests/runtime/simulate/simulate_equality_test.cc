@@ -165,8 +165,18 @@ TEST(SimulateEquality, ArenasFilledBeforehand) {
   options.runtime.heat = SomeHeat();
   options.runtime.preload = true;
   options.runtime.host_tier_bytes = 400'000;
+  for (const bool exclusive : {false, true}) {
+    SCOPED_TRACE(exclusive ? "exclusive" : "inclusive");
+    options.runtime.host_exclusive = exclusive;
+    ExpectEqual(options);
+    const Counters counters = Simulated(options).stats.counters;
+    EXPECT_GT(counters.cards[0].warm_loads, 0u);
+    EXPECT_EQ(counters.host.warm_loads > 0, exclusive);  // 400 kB are fewer than on the cards
+  }
+  options.runtime.host_exclusive = false;
+  options.runtime.host_tier_bytes = 4'000'000;
   ExpectEqual(options);
-  EXPECT_GT(Simulated(options).stats.counters.cards[0].warm_loads, 0u);
+  EXPECT_GT(Simulated(options).stats.counters.host.warm_loads, 0u);
 }
 
 // Decisions depend on nothing that a profile says about time.

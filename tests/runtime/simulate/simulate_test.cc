@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/run/inputs.h"
+#include "runtime/base/mix.h"
 #include "runtime/trace/memory_trace.h"
 
 namespace berth {
