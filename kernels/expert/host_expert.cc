@@ -86,8 +86,8 @@ void HostExpertWorkspace::Impl::GateUpRow(const WaveUnit& unit, const std::byte*
   const bool has_gate = spec.conventions.has_gate();
   float* gate_row = RowBuffer(thread, 0);
   float* up_row = RowBuffer(thread, 1);
-  if (has_gate) gate.DecodeRow(address, row, gate_row);
-  up.DecodeRow(address, row, up_row);
+  if (has_gate) gate.DecodeRow(address + unit.shifts[0], row, gate_row);
+  up.DecodeRow(address + unit.shifts[1], row, up_row);
   for (uint32_t i = 0; i < unit.pair_count; ++i) {
     const uint32_t pair = call->pairs[unit.first_pair + i];
     const float* x = call->x + uint64_t{pair / call->top_k} * spec.hidden;
@@ -105,7 +105,7 @@ void HostExpertWorkspace::Impl::DownRow(const WaveUnit& unit, const std::byte* a
                                         uint32_t row, uint32_t thread) {
   const ExpertSpec& spec = *call->spec;
   float* down_row = RowBuffer(thread, 0);
-  down.DecodeRow(address, row, down_row);
+  down.DecodeRow(address + unit.shifts[2], row, down_row);
   for (uint32_t i = 0; i < unit.pair_count; ++i) {
     const uint64_t pair = call->pairs[unit.first_pair + i];
     const float product = Dot(down_row, Activations(unit.first_pair + i), spec.ffn);

@@ -72,6 +72,7 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
   BERTH_ASSIGN_OR_RETURN(available_bytes_, arena::AvailableHostBytes());
   info_.machine = arena::ReadTopology().Description();
   BERTH_RETURN_IF_ERROR(OpenCards());
+  BERTH_RETURN_IF_ERROR(OpenHostCompute());
   BERTH_RETURN_IF_ERROR(MakePlan());
   BERTH_RETURN_IF_ERROR(AllocateCards());
   BERTH_RETURN_IF_ERROR(OpenReads(hooks));
@@ -102,11 +103,25 @@ Status Engine::OpenCards() {
   return Status();
 }
 
+Status Engine::OpenHostCompute() {
+  if (options_.miss == MissChoice::kStage) return Status();
+  if (!options_.profile.empty()) {
+    BERTH_ASSIGN_OR_RETURN(profile_, FindMachineProfile(options_.profile));
+  }
+  kernels::DeviceOptions device;
+  device.name = "host";
+  device.memory_bytes = 1;  // units are computed where they lie
+  device.threads = options_.threads;
+  BERTH_ASSIGN_OR_RETURN(host_device_, kernels::OpenDevice(device));
+  return Status();
+}
+
 Status Engine::MakePlan() {
   const ModelSizes sizes = SizesOf(*catalog_);
   PlanInputs inputs;
   inputs.options = &options_;
   inputs.model = &sizes;
+  inputs.profile = &profile_;
   inputs.available_bytes = available_bytes_;
   for (const Card& card : cards_) inputs.card_free_bytes.push_back(card.device->free_bytes());
   BERTH_ASSIGN_OR_RETURN(plan_, PlanMemory(inputs));
@@ -166,10 +181,11 @@ Status Engine::MakeStreams() {
   for (uint32_t l = 0; l < catalog_->layers(); ++l) {
     max_ffn = std::max(max_ffn, catalog_->layer(l).spec.ffn);
   }
-  const auto make = [&](Card& card, const char* name, uint32_t entries, kernels::StreamSink* sink,
-                        bool compute, std::unique_ptr<kernels::Stream>* stream) -> Status {
+  const auto make = [&](kernels::Device* device, const char* name, uint32_t entries,
+                        kernels::StreamSink* sink, bool compute,
+                        std::unique_ptr<kernels::Stream>* stream) -> Status {
     kernels::StreamOptions options;
-    options.name = card.device->info().name + " " + name;
+    options.name = device->info().name + " " + name;
     options.capacity = 2 * entries + 8;
     options.sink = sink;
     if (compute && options_.compute) {
@@ -177,20 +193,25 @@ Status Engine::MakeStreams() {
       options.max_ffn = max_ffn;
       options.max_pairs = options_.max_rows * catalog_->top_k();
     }
-    BERTH_ASSIGN_OR_RETURN(*stream, card.device->CreateStream(options));
+    BERTH_ASSIGN_OR_RETURN(*stream, device->CreateStream(options));
     return Status();
   };
   for (Card& card : cards_) {
+    kernels::Device* device = card.device.get();
     BERTH_RETURN_IF_ERROR(
-        make(card, "copy in", plan_.core.max_copies, &copy_port_, false, &card.copy_in));
+        make(device, "copy in", plan_.core.max_copies, &copy_port_, false, &card.copy_in));
     BERTH_RETURN_IF_ERROR(
-        make(card, "copy out", plan_.core.max_copies, &copy_port_, false, &card.copy_out));
-    BERTH_RETURN_IF_ERROR(make(card, "table", 2 * live, &table_port_, false, &card.table));
+        make(device, "copy out", plan_.core.max_copies, &copy_port_, false, &card.copy_out));
+    BERTH_RETURN_IF_ERROR(make(device, "table", 2 * live, &table_port_, false, &card.table));
     BERTH_RETURN_IF_ERROR(
-        make(card, "compute", live + 2 * plan_.core.max_tickets, &wave_port_, true, &card.compute));
+        make(device, "compute", live + 2 * plan_.core.max_tickets, &wave_port_, true, &card.compute));
   }
   BERTH_RETURN_IF_ERROR(
-      make(cards_[0], "reduce", plan_.core.max_tickets, &reduce_port_, false, &reduce_));
+      make(cards_[0].device.get(), "reduce", plan_.core.max_tickets, &reduce_port_, false, &reduce_));
+  if (host_device_ != nullptr) {
+    BERTH_RETURN_IF_ERROR(make(host_device_.get(), "misses", live + 2 * plan_.core.max_tickets,
+                               &host_wave_port_, true, &host_compute_));
+  }
   places_.reserve(plan_.core.max_tickets);
   for (uint32_t p = 0; p < plan_.core.max_tickets; ++p) {
     places_.emplace_back(options_.max_rows, shape_.top_k, shape_.hidden, shape_.experts,
@@ -208,6 +229,7 @@ void Engine::FillInfo() {
   info_.staging_slots = planned.staging_slots;
   for (std::string& note : planned.notes) info_.notes.push_back(std::move(note));
   for (const Card& card : cards_) info_.memory.workspace_bytes += card.device->workspace_bytes();
+  if (host_device_ != nullptr) info_.memory.workspace_bytes += host_device_->workspace_bytes();
   info_.chunk = core_->chunk();
   info_.io_rung = io::RungName(storage_->info().rung);
   info_.io_reason = storage_->info().reason;

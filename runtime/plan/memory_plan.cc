@@ -8,6 +8,7 @@
 #include "kernels/expert/grouped_call.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
+#include "runtime/simulate/miss_costs.h"
 
 namespace berth {
 namespace {
@@ -30,6 +31,7 @@ class Planner {
  private:
   void PlaceUnits();
   void SetCoreOptions();
+  void SetMisses();
   Status PlanHostTier();
   Status PlanStaging();
   Status PlanArenas(uint64_t taken);
@@ -51,6 +53,7 @@ Result<MemoryPlan> Planner::Plan() {
   SetCoreOptions();
   BERTH_RETURN_IF_ERROR(PlanHostTier());
   BERTH_RETURN_IF_ERROR(PlanStaging());
+  SetMisses();
   plan_.workspace_bytes = WorkspaceBytes();
   plan_.books_bytes = BooksBytes();
   const uint64_t work =
@@ -105,6 +108,18 @@ void Planner::SetCoreOptions() {
   core.max_rows = options_.max_rows;
   core.max_leases = kMaxLeases;
   core.max_lease_units = kMaxLeaseUnits;
+}
+
+void Planner::SetMisses() {
+  scheduler::CoreOptions& core = plan_.core;
+  core.miss = static_cast<scheduler::CoreOptions::Miss>(options_.miss);
+  if (options_.miss == MissChoice::kStage) return;
+  // Without a host tier they hold staging slots that demand needs.
+  if (options_.host_tier_bytes == 0) {
+    core.max_behind = std::min(core.max_behind, std::max(1u, core.staging_slots / 2));
+  }
+  core.miss_costs = MissCostsOf(inputs_.profile == nullptr ? MachineProfile() : *inputs_.profile,
+                                options_.cards, core);
 }
 
 Status Planner::PlanHostTier() {
@@ -218,8 +233,8 @@ uint64_t Planner::WorkspaceBytes() const {
                          static_cast<uint64_t>(options_.max_rows) * model_.hidden * sizeof(float) +
                          pairs * model_.hidden * sizeof(float) +
                          std::min<uint64_t>(pairs, geometry_.experts) * sizeof(kernels::WaveUnit);
-  return place * plan_.core.max_tickets +
-         pairs * model_.max_ffn * sizeof(float) * options_.cards.size();
+  const uint64_t streams = options_.cards.size() + (options_.miss == MissChoice::kStage ? 0 : 1);
+  return place * plan_.core.max_tickets + pairs * model_.max_ffn * sizeof(float) * streams;
 }
 
 // A driver's own tables: the options and geometry it keeps, reads, leases, pointer tables.

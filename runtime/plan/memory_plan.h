@@ -13,6 +13,7 @@
 #include "berth/options.h"
 #include "berth/stats.h"
 #include "berth/status.h"
+#include "runtime/config/machine_profile.h"
 #include "runtime/plan/model_sizes.h"
 #include "scheduler/core.h"
 
@@ -27,6 +28,8 @@ inline bool IsHostDevice(std::string_view device) { return device.starts_with("h
 struct PlanInputs {
   const RuntimeOptions* options = nullptr;
   const ModelSizes* model = nullptr;
+  // Of the machine that decisions by cost are made for; nullptr: its defaults.
+  const MachineProfile* profile = nullptr;
   uint64_t available_bytes = 0;           // of the machine, read once
   std::vector<uint64_t> card_free_bytes;  // [cards]
 };
