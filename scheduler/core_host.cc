@@ -102,11 +102,13 @@ void Core::PlaceOnHost(const Local& local, uint32_t wave, Ticket* ticket) {
 
 // A slot of the arena, where the policy admits the unit and its load would be over in time.
 CardSlot Core::TakeBehind(UnitIndex unit, uint32_t card_index) {
-  // A machine without a rest between steps would never load anything for its host's sake.
-  constexpr uint32_t kHostSlack = 4;
+  // Loads that may still be under way when the next step begins. With none, a machine whose link
+  // takes longer for a unit than a step lasts would never load any; with more than one, what auto
+  // stages would wait for them.
+  constexpr uint32_t kHostSlack = 4, kAutoSlack = 1;
   Card& card = cards_[card_index];
   CardCounters& count = counters_.cards[card_index];
-  const uint32_t slack = options_.miss == CoreOptions::Miss::kHost ? kHostSlack : 0;
+  const uint32_t slack = options_.miss == CoreOptions::Miss::kHost ? kHostSlack : kAutoSlack;
   // Never so many that a load would take the place of another of the same step.
   if (card.behind_of_step == card.behind.size() || !split_->HasRoom(card_index, slack)) {
     ++count.behind_dropped;

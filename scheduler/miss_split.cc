@@ -71,29 +71,55 @@ uint64_t MissSplit::Forecast() {
 }
 
 void MissSplit::Decide(bool split) {
+  for (MissedUnit& unit : units_) unit.on_host = unit.may_host;
+  if (costs_->empty()) return;
+  if (split) Split();
+  const uint64_t end = Forecast();
+  for (Card& card : cards_) card.free = end > card.copying ? end - card.copying : 0;
+}
+
+// The units of each card that cost the host most go first, and of all cards' next ones the one
+// whose link is done with it earliest.
+void MissSplit::Split() {
   order_.clear();
   for (uint32_t u = 0; u < units_.size(); ++u) {
-    units_[u].on_host = units_[u].may_host;
     if (units_[u].may_host) order_.push_back(u);
   }
-  if (costs_->empty()) return;
+  std::sort(order_.begin(), order_.end(), [this](uint32_t a, uint32_t b) {
+    return units_[a].rows != units_[b].rows ? units_[a].rows > units_[b].rows : a < b;
+  });
+  for (Card& card : cards_) card.next = 0;
   uint64_t end = Forecast();
-  if (split) {
-    std::sort(order_.begin(), order_.end(), [this](uint32_t a, uint32_t b) {
-      return units_[a].rows != units_[b].rows ? units_[a].rows > units_[b].rows : a < b;
-    });
-    for (const uint32_t u : order_) {
-      units_[u].on_host = false;
-      const uint64_t staged = Forecast();
-      if (staged <= end) {
-        end = staged;
-      } else {
-        units_[u].on_host = true;
+  while (true) {
+    uint64_t best_end = UINT64_MAX, best_link = UINT64_MAX;
+    Card* best = nullptr;
+    for (uint32_t c = 0; c < cards_.size(); ++c) {
+      Card& card = cards_[c];
+      while (card.next < order_.size() && units_[order_[card.next]].card != c) ++card.next;
+      if (card.next == order_.size()) continue;
+      MissedUnit& unit = units_[order_[card.next]];
+      unit.on_host = false;
+      const uint64_t with = Forecast();
+      unit.on_host = true;
+      if (with < best_end || (with == best_end && card.link < best_link)) {
+        best_end = with;
+        best_link = card.link;
+        best = &card;
       }
     }
-    end = Forecast();
+    if (best == nullptr || best_end > end) break;
+    units_[order_[best->next++]].on_host = false;
+    end = best_end;
   }
-  for (Card& card : cards_) card.free = end > card.copying ? end - card.copying : 0;
+  // Back to the host, where that is better after all: by more than a little, since what is staged
+  // needs no load behind the step.
+  for (const uint32_t u : order_) {
+    if (units_[u].on_host) continue;
+    units_[u].on_host = true;
+    const uint64_t without = Forecast();
+    units_[u].on_host = without < end - end / 16;
+    if (units_[u].on_host) end = without;
+  }
 }
 
 bool MissSplit::HasRoom(uint32_t card, uint32_t slack) const {

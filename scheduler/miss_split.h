@@ -9,7 +9,8 @@
 //   host    [unit][unit][unit][unit]                     units that the host computes
 //
 // From all units on the host, those that cost it most go to their card's link one by one, as long
-// as the forecast end of the step does not come later for it. Loads behind steps are forecast too:
+// as the forecast end of the step does not come later for it; a test holds what comes out against
+// every other split. Loads behind steps are forecast too:
 // what the links have time for besides, and the rest of the model between two steps. Since the
 // forecast is the same wherever it is made, so is what is decided by it.
 #ifndef BERTH_SCHEDULER_MISS_SPLIT_H_
@@ -62,9 +63,11 @@ class MissSplit {
     uint32_t staged = 0;       // units
     uint64_t wave = 0;         // of the last wave's units
     uint64_t free = 0;         // of the link, until the step ends
+    size_t next = 0;           // of its units, the first that was not tried on the link
     // Of loads that no step waits for: what is still to be copied of them.
     uint64_t backlog = 0;
   };
+  void Split();
   void Play(const MissedUnit& unit, bool on_host, uint64_t* drive, uint64_t* host);
 
   const MissCosts* costs_;
