@@ -87,9 +87,9 @@ class Bench {
       const char* name;
       double* ms;
     };
-    for (const Mode& mode : {Mode{MissChoice::kStage, "stage", &stage},
-                             Mode{MissChoice::kHost, "host", &host},
-                             Mode{MissChoice::kAuto, "auto", &split}}) {
+    for (const Mode& mode :
+         {Mode{MissChoice::kStage, "stage", &stage}, Mode{MissChoice::kHost, "host", &host},
+          Mode{MissChoice::kAuto, "auto", &split}}) {
       options.run.runtime.miss = mode.miss;
       BERTH_ASSIGN_OR_RETURN(const RunReport report, Simulate(options, trace_.get()));
       const auto passes = static_cast<double>(report.stats.counters.passes);

@@ -260,9 +260,9 @@ Status Core::InitMisses() {
     return InvalidArgumentError("misses are to be split by cost, and no costs are known");
   }
   const size_t by_rows = static_cast<size_t>(g.layers) * costs.rows;
-  bool whole = costs.empty() ||
-               (costs.rows == options_.exact_rows && costs.cards.size() == cards_.size() &&
-                costs.host.size() == by_rows && costs.read.size() == g.layers);
+  bool whole =
+      costs.empty() || (costs.rows == options_.exact_rows && costs.cards.size() == cards_.size() &&
+                        costs.host.size() == by_rows && costs.read.size() == g.layers);
   if (whole && !costs.empty()) {
     for (const CardMissCosts& card : costs.cards) {
       whole = whole && card.copy.size() == g.layers && card.call.size() == g.layers &&

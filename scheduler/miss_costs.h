@@ -19,7 +19,7 @@ struct CardMissCosts {
 };
 
 struct MissCosts {
-  uint32_t rows = 0;           // figures stand for units of 1 to `rows` rows; of more: in proportion
+  uint32_t rows = 0;  // figures stand for units of 1 to `rows` rows; of more: in proportion
   std::vector<uint64_t> host;  // [layers][rows] of a unit that the host computes
   std::vector<uint64_t> read;  // [layers] of a unit from storage
   std::vector<CardMissCosts> cards;

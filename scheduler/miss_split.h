@@ -58,12 +58,12 @@ class MissSplit {
     // Of the step.
     uint64_t hits = 0;  // until its hits are computed
     uint32_t hit_units = 0;
-    uint64_t link = 0;         // until its last copy is over
-    uint64_t copying = 0;      // of that, copies
-    uint32_t staged = 0;       // units
-    uint64_t wave = 0;         // of the last wave's units
-    uint64_t free = 0;         // of the link, until the step ends
-    size_t next = 0;           // of its units, the first that was not tried on the link
+    uint64_t link = 0;     // until its last copy is over
+    uint64_t copying = 0;  // of that, copies
+    uint32_t staged = 0;   // units
+    uint64_t wave = 0;     // of the last wave's units
+    uint64_t free = 0;     // of the link, until the step ends
+    size_t next = 0;       // of its units, the first that was not tried on the link
     // Of loads that no step waits for: what is still to be copied of them.
     uint64_t backlog = 0;
   };

@@ -107,6 +107,9 @@ Status Engine::OpenHostCompute() {
   if (options_.miss == MissChoice::kStage) return Status();
   if (!options_.profile.empty()) {
     BERTH_ASSIGN_OR_RETURN(profile_, FindMachineProfile(options_.profile));
+  } else if (options_.miss == MissChoice::kAuto) {
+    info_.notes.push_back(
+        "misses are split by assumed costs (docs/formats.md): give a --profile of this machine");
   }
   kernels::DeviceOptions device;
   device.name = "host";
@@ -203,11 +206,11 @@ Status Engine::MakeStreams() {
     BERTH_RETURN_IF_ERROR(
         make(device, "copy out", plan_.core.max_copies, &copy_port_, false, &card.copy_out));
     BERTH_RETURN_IF_ERROR(make(device, "table", 2 * live, &table_port_, false, &card.table));
-    BERTH_RETURN_IF_ERROR(
-        make(device, "compute", live + 2 * plan_.core.max_tickets, &wave_port_, true, &card.compute));
+    BERTH_RETURN_IF_ERROR(make(device, "compute", live + 2 * plan_.core.max_tickets, &wave_port_,
+                               true, &card.compute));
   }
-  BERTH_RETURN_IF_ERROR(
-      make(cards_[0].device.get(), "reduce", plan_.core.max_tickets, &reduce_port_, false, &reduce_));
+  BERTH_RETURN_IF_ERROR(make(cards_[0].device.get(), "reduce", plan_.core.max_tickets,
+                             &reduce_port_, false, &reduce_));
   if (host_device_ != nullptr) {
     BERTH_RETURN_IF_ERROR(make(host_device_.get(), "misses", live + 2 * plan_.core.max_tickets,
                                &host_wave_port_, true, &host_compute_));

@@ -118,6 +118,10 @@ void Planner::SetMisses() {
   if (options_.host_tier_bytes == 0) {
     core.max_behind = std::min(core.max_behind, std::max(1u, core.staging_slots / 2));
   }
+  if (inputs_.profile == nullptr || inputs_.profile->host.compute.empty()) {
+    plan_.notes.push_back(
+        "no profile says how fast the host computes units: 20 GB/s are assumed for misses");
+  }
   core.miss_costs = MissCostsOf(inputs_.profile == nullptr ? MachineProfile() : *inputs_.profile,
                                 options_.cards, core);
 }

@@ -100,9 +100,9 @@ class RunTarget final : public ReplayTarget {
 };
 
 TimeSplit Minus(const TimeSplit& a, const TimeSplit& b) {
-  return {a.device_s - b.device_s,   a.host_compute_s - b.host_compute_s,
-          a.link_s - b.link_s,       a.storage_s - b.storage_s,
-          a.other_s - b.other_s,     a.idle_s - b.idle_s};
+  return {a.device_s - b.device_s, a.host_compute_s - b.host_compute_s,
+          a.link_s - b.link_s,     a.storage_s - b.storage_s,
+          a.other_s - b.other_s,   a.idle_s - b.idle_s};
 }
 
 }  // namespace
@@ -124,11 +124,11 @@ Status CheckTraceMatches(const TraceInfo& trace, const ModelShape& shape, const 
 }
 
 std::string BoundBy(const TimeSplit& time) {
-  const std::pair<double, const char*> parts[] = {{time.device_s, "device"},
-                                                  {time.link_s, "link"},
-                                                  {time.storage_s, "storage"},
-                                                  {time.host_compute_s + time.other_s + time.idle_s,
-                                                   "host"}};
+  const std::pair<double, const char*> parts[] = {
+      {time.device_s, "device"},
+      {time.link_s, "link"},
+      {time.storage_s, "storage"},
+      {time.host_compute_s + time.other_s + time.idle_s, "host"}};
   return std::max_element(std::begin(parts), std::end(parts))->second;
 }
 

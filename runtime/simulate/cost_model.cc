@@ -223,8 +223,7 @@ Nanos HostComputeCosts::Unit(uint32_t unit_bytes, uint32_t rows) const {
 }
 
 MachineCosts MakeCosts(const MachineProfile& profile, std::span<const CardConfig> cards) {
-  MachineCosts costs{
-      StorageCosts(profile.storage), {}, {}, HostComputeCosts(profile.host), {}, {}};
+  MachineCosts costs{StorageCosts(profile.storage), {}, {}, HostComputeCosts(profile.host), {}, {}};
   for (const CardConfig& card : cards) {
     const LinkProfile* link = ForCard(profile.links, card.device);
     const CardProfile* entry = ForCard(profile.cards, card.device);

@@ -37,7 +37,7 @@ class VirtualClock {
   Nanos spent(Kind kind) const { return spent_[kind]; }
   TimeSplit Split() const {
     const auto s = [this](Kind kind) { return static_cast<double>(spent_[kind]) * 1e-9; };
-    return {s(kCompute), s(kHostCompute),      s(kCopy),
+    return {s(kCompute), s(kHostCompute),     s(kCopy),
             s(kRead),    s(kHost) + s(kStep), s(kModel) + s(kIdle)};
   }
 

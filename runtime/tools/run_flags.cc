@@ -193,7 +193,8 @@ void RunFlags::AddTo(CLI::App* app) {
       "\\\n"
       "      --link-rate 3GB --host-tier 8GB --host-tier-mode exclusive\n"
       "  berth run model.gguf --trace t.safetensors --policy heat:pins=40% --json run.json\n"
-      "  berth run model.gguf --trace t.safetensors --host-tier 32GB --miss auto --profile my.json\n"
+      "  berth run model.gguf --trace t.safetensors --host-tier 32GB --miss auto --profile "
+      "my.json\n"
       "  berth run model.gguf --trace t.safetensors --requests 0-9 --save-learned heat\n"
       "  berth run model.gguf --trace t.safetensors --requests 10-19 --warm heat");
 }

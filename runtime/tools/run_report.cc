@@ -92,9 +92,9 @@ void AddAhead(const RunReport& r, Facts* facts) {
 void AddMisses(const RunReport& r, Facts* facts) {
   if (r.miss == MissChoice::kStage) return;
   const Sums sums = SumCards(r.stats.counters);
-  facts->Add("misses", MissName(r.miss) + ": the host computed " +
-                           FormatCount(sums.host_computed) + " of " + FormatCount(sums.misses) +
-                           "; " + FormatCount(sums.behind_loads) + " of them (" +
+  facts->Add("misses", MissName(r.miss) + ": the host computed " + FormatCount(sums.host_computed) +
+                           " of " + FormatCount(sums.misses) + "; " +
+                           FormatCount(sums.behind_loads) + " of them (" +
                            FormatBytes(sums.behind_bytes) + ") were loaded behind their steps, " +
                            FormatCount(sums.behind_dropped) + " not, for want of a free link");
 }
@@ -148,7 +148,8 @@ std::string TierTable(const RunReport& r) {
                   FormatCount(card.requests), FormatCount(card.hits), FormatCount(card.hits_late),
                   FormatCount(card.misses), Percent(Rate(card.hits, card.requests)),
                   FormatCount(card.evicted), FormatCount(card.ring_units),
-                  FormatCount(card.host_computed), FormatBytes(BytesIn(card)), FormatBytes(card.bytes_d2h)});
+                  FormatCount(card.host_computed), FormatBytes(BytesIn(card)),
+                  FormatBytes(card.bytes_d2h)});
   }
   const HostCounters& h = c.host;
   table.AddRow({"host tier", FormatCount(HostSlots(r.info)), FormatCount(h.requests),

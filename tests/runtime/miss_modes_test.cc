@@ -68,7 +68,7 @@ TEST(MissModes, WhateverThePolicyAndStaging) {
       options.runtime.policy = policy;
       options.runtime.host_policy = policy;
       options.runtime.miss = miss;
-      options.runtime.sweep_rows = 4;  // the prompts are sweeps
+      options.runtime.sweep_rows = 4;           // the prompts are sweeps
       options.runtime.staging_bytes = 100'000;  // two or three units
       options.runtime.chunk = 1;
       EXPECT_EQ(Good(options).output_hash, ReferenceHash());

@@ -294,9 +294,8 @@ void FakeDriver::CheckCounters() {
   for (size_t i = 0; i < moved.size(); ++i) {
     const CardCounters& card = c.cards[i];
     promises_.Expect(moved[i].up == card.units_h2d &&
-                         moved[i].up_bytes ==
-                             card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm +
-                                 card.bytes_h2d_behind,
+                         moved[i].up_bytes == card.bytes_h2d_demand + card.bytes_h2d_prefetch +
+                                                  card.bytes_h2d_warm + card.bytes_h2d_behind,
                      "copies to card ", i, " differ from the counters");
     promises_.Expect(moved[i].down_bytes == card.bytes_d2h, "copies from card ", i,
                      " differ from the counters");

@@ -228,9 +228,9 @@ void Truth::CheckWave(const ComputeAction& action, const char* when) {
     promises_->Expect(!checksums_ || slot.flips == 0, "a wave ", when,
                       " on wrong bytes, and there are checksums: unit ", unit.unit);
     if (action.on_host) {
-      promises_->Expect(options_.miss != CoreOptions::Miss::kStage &&
-                            unit.pair_count <= options_.exact_rows,
-                        "the host computes unit ", unit.unit, ", and it may not");
+      promises_->Expect(
+          options_.miss != CoreOptions::Miss::kStage && unit.pair_count <= options_.exact_rows,
+          "the host computes unit ", unit.unit, ", and it may not");
       continue;
     }
     promises_->Expect(unit.slot.card == action.card, "a wave names a slot of another card");

@@ -63,8 +63,8 @@ TEST(SimulateCommand, SplitsMissesAsARunDoes) {
   std::ofstream(profile) << R"({"name": "split", "links": [{"card": "host:0", "bytes_per_s": 2e9,
       "rates": [{"bytes": 4096, "bytes_per_s": 5e8}, {"bytes": 1000000, "bytes_per_s": 2e9}]}],
       "host": {"compute": [{"rows": 1, "bytes_per_s": 1.5e9}], "pass_s": 1e-4}})";
-  const std::vector<std::string> flags = {"--arena", "600kB",     "--host-tier", "4MB",
-                                          "--miss",  "auto",      "--profile",   profile,
+  const std::vector<std::string> flags = {"--arena",  "600kB", "--host-tier", "4MB",
+                                          "--miss",   "auto",  "--profile",   profile,
                                           "--policy", "lru"};
   const json run = Report(With("run", flags));
   const json simulated = Report(With("simulate", flags));

@@ -16,7 +16,7 @@ struct CardCounters {
   uint64_t ring_units = 0;  // of the misses, those that ran from the ring
   // Of the misses, those that the host computed where their bytes lie in RAM.
   uint64_t host_computed = 0;
-  uint64_t inserted = 0;    // units that got a slot, for whatever reason
+  uint64_t inserted = 0;  // units that got a slot, for whatever reason
   uint64_t evicted = 0;
   uint64_t waves = 0;       // that the card computed
   uint64_t host_waves = 0;  // that the host computed, of units placed here
@@ -34,8 +34,8 @@ struct CardCounters {
   // does not wait for them; and not loaded, because too many such loads would stand before them.
   uint64_t behind_loads = 0;
   uint64_t behind_dropped = 0;
-  uint64_t units_h2d = 0;              // copies to the card that were decided
-  uint64_t bytes_h2d_demand = 0;       // units x size
+  uint64_t units_h2d = 0;         // copies to the card that were decided
+  uint64_t bytes_h2d_demand = 0;  // units x size
   uint64_t bytes_h2d_prefetch = 0;
   uint64_t bytes_h2d_warm = 0;
   uint64_t bytes_h2d_behind = 0;

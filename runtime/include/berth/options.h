@@ -36,7 +36,7 @@ struct RuntimeOptions {
 
   std::string policy = "hazard";  // of the arenas: "name" or "name:key=value,..."
   SlotSharingChoice slots = SlotSharingChoice::kAuto;
-  uint32_t chunk = 8;        // missed units per wave
+  uint32_t chunk = 8;  // missed units per wave
   MissChoice miss = MissChoice::kStage;
   // What things cost on this machine, for misses that the host may compute: a machine profile's
   // file, or the name of a built-in one (docs/formats.md). Empty: that page's defaults.
