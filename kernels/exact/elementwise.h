@@ -105,7 +105,7 @@ inline void ActivateAll(const ExpertConventions& conventions, const float* gate,
 }
 
 // One block of 32, of which `count` exist (the last of a row may have fewer).
-inline bool QuantizeBlock(const float* x, int8_t* q, float* d, int16_t* sums) {
+inline bool QuantizeBlock(const float* x, int8_t* q, float* d, int16_t* sums, float* s) {
   // Magnitudes as integers: they order as the floats do, and infinities and NaNs come last.
   uint32_t largest = 0;
   for (int i = 0; i < 32; ++i) {
@@ -118,10 +118,11 @@ inline bool QuantizeBlock(const float* x, int8_t* q, float* d, int16_t* sums) {
   if (!finite || scale == 0.0f) {
     memset(q, 0, 32);
     sums[0] = sums[1] = 0;
-    *d = finite ? 0.0f : FromBits(kQuietNan);
+    *d = *s = finite ? 0.0f : FromBits(kQuietNan);
     return finite;
   }
   *d = scale;
+  int32_t total = 0;
   for (int half = 0; half < 2; ++half) {
     int32_t sum = 0;
     for (int i = 16 * half; i < 16 * half + 16; ++i) {
@@ -134,26 +135,30 @@ inline bool QuantizeBlock(const float* x, int8_t* q, float* d, int16_t* sums) {
       sum += value;
     }
     sums[half] = static_cast<int16_t>(sum);
+    total += sum;
   }
+  *s = scale * static_cast<float>(total);
   return true;
 }
 
-inline bool QuantizeAll(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums) {
+inline bool QuantizeAll(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums,
+                        float* s) {
   const uint32_t blocks = cols / 32;
   bool finite = true;
   for (uint32_t b = 0; b < blocks; ++b) {
-    finite &= QuantizeBlock(x + 32 * b, q + 32 * b, d + b, sums + 2 * b);
+    finite &= QuantizeBlock(x + 32 * b, q + 32 * b, d + b, sums + 2 * b, s + b);
   }
   const uint32_t padded = (cols + 255) / 256 * 8;
   uint32_t b = blocks;
   if (cols % 32 != 0) {  // F16, BF16 and F32 weights may have any number of columns
     float last[32] = {};
     memcpy(last, x + 32 * b, (cols % 32) * sizeof(float));
-    finite &= QuantizeBlock(last, q + 32 * b, d + b, sums + 2 * b);
+    finite &= QuantizeBlock(last, q + 32 * b, d + b, sums + 2 * b, s + b);
     ++b;
   }
   memset(q + 32 * b, 0, 32 * (padded - b));
   memset(d + b, 0, (padded - b) * sizeof(float));
+  memset(s + b, 0, (padded - b) * sizeof(float));
   memset(sums + 2 * b, 0, 2 * (padded - b) * sizeof(int16_t));
   return finite;
 }

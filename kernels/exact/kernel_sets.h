@@ -13,17 +13,19 @@ const ExactKernels& ScalarKernels();
 DotKernel Avx2LatticeDot(TensorType type);  // IQ1, IQ2, IQ3
 DotKernel Avx2NibbleDot(TensorType type);   // the others
 DotKernel Avx2AnyDot(TensorType type);      // never null
-bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
+bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s);
 void Avx2Activate(const ExpertConventions& conventions, const float* gate, const float* up,
                   uint32_t count, float* to);
+void Avx2Wide(const float* weights, uint32_t rows, uint32_t cols, const float* panel, float* out);
 
 DotKernel Avx512LatticeDot(TensorType type);
 DotKernel Avx512VbmiLatticeDot(TensorType type);
 DotKernel Avx512NibbleDot(TensorType type);
 DotKernel Avx512AnyDot(TensorType type);  // never null
-bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
+bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s);
 void Avx512Activate(const ExpertConventions& conventions, const float* gate, const float* up,
                     uint32_t count, float* to);
+void Avx512Wide(const float* weights, uint32_t rows, uint32_t cols, const float* panel, float* out);
 
 }  // namespace berth::kernels
 

@@ -109,6 +109,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   Status OpenAll(const EngineHooks& hooks);
   Status OpenCards();
   Status OpenHostCompute();
+  Result<kernels::DeviceOptions> ComputeOptions() const;
   Status MakePlan();
   Status AllocateCards();
   Status OpenReads(const EngineHooks& hooks);

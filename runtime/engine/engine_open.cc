@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arena/topology.h"
+#include "kernels/host/worker_pool.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/sizes_of.h"
 
@@ -82,16 +83,32 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
   return Status();
 }
 
+// What all devices have alike that compute on this machine.
+Result<kernels::DeviceOptions> Engine::ComputeOptions() const {
+  kernels::DeviceOptions device;
+  device.threads = options_.threads;
+  if (options_.pin_threads) {
+    const uint32_t threads = options_.threads > 0 ? options_.threads : kernels::UsableProcessors();
+    device.processors = arena::ReadTopology().PlaceWorkers(threads);
+  }
+  BERTH_ASSIGN_OR_RETURN(device.arithmetic, ArithmeticOf(options_));
+  if (options_.isa != "auto") {
+    BERTH_ASSIGN_OR_RETURN(device.isa, kernels::ParseIsa(options_.isa));
+  }
+  return device;
+}
+
 Status Engine::OpenCards() {
+  BERTH_ASSIGN_OR_RETURN(const kernels::DeviceOptions compute, ComputeOptions());
+  info_.isa = kernels::IsaName(compute.isa);
   for (const CardConfig& config : options_.cards) {
-    kernels::DeviceOptions device;
+    kernels::DeviceOptions device = compute;
     device.name = config.device;
     device.memory_bytes = config.memory_bytes;
     if (config.memory_bytes == 0 && IsHostDevice(config.device)) {
       device.memory_bytes = std::max<uint64_t>(available_bytes_, 1);
     }
     device.link_bytes_per_s = config.link_bytes_per_s;
-    device.threads = options_.threads;
     Card card;
     BERTH_ASSIGN_OR_RETURN(card.device, kernels::OpenDevice(device));
     if (options_.threads > card.device->info().threads && card.device->info().threads > 0) {
@@ -111,10 +128,9 @@ Status Engine::OpenHostCompute() {
     info_.notes.push_back(
         "misses are split by assumed costs (docs/formats.md): give a --profile of this machine");
   }
-  kernels::DeviceOptions device;
+  BERTH_ASSIGN_OR_RETURN(kernels::DeviceOptions device, ComputeOptions());
   device.name = "host";
   device.memory_bytes = 1;  // units are computed where they lie
-  device.threads = options_.threads;
   BERTH_ASSIGN_OR_RETURN(host_device_, kernels::OpenDevice(device));
   return Status();
 }
@@ -126,6 +142,9 @@ Status Engine::MakePlan() {
   inputs.model = &sizes;
   inputs.profile = &profile_;
   inputs.available_bytes = available_bytes_;
+  for (const Card& card : cards_) {
+    inputs.threads = std::max(inputs.threads, card.device->info().threads);
+  }
   for (const Card& card : cards_) inputs.card_free_bytes.push_back(card.device->free_bytes());
   BERTH_ASSIGN_OR_RETURN(plan_, PlanMemory(inputs));
   return Status();
@@ -228,6 +247,7 @@ void Engine::FillInfo() {
   RuntimeInfo planned = PlannedInfo(options_, plan_);
   info_.cards = std::move(planned.cards);
   info_.memory = planned.memory;
+  info_.arithmetic = std::move(planned.arithmetic);
   info_.host_class_slots = std::move(planned.host_class_slots);
   info_.staging_slots = planned.staging_slots;
   for (std::string& note : planned.notes) info_.notes.push_back(std::move(note));

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "arena/budget.h"
+#include "kernels/exact/isa.h"
 #include "kernels/expert/grouped_call.h"
+#include "kernels/expert/host_expert.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
 #include "runtime/simulate/miss_costs.h"
@@ -44,10 +46,12 @@ class Planner {
   const RuntimeOptions& options_;
   const ModelSizes& model_;
   const scheduler::Geometry& geometry_;
+  kernels::Arithmetic arithmetic_;
   MemoryPlan plan_;
 };
 
 Result<MemoryPlan> Planner::Plan() {
+  BERTH_ASSIGN_OR_RETURN(arithmetic_, ArithmeticOf(options_));
   plan_.core.geometry = geometry_;
   PlaceUnits();
   SetCoreOptions();
@@ -113,6 +117,7 @@ void Planner::SetCoreOptions() {
 void Planner::SetMisses() {
   scheduler::CoreOptions& core = plan_.core;
   core.miss = static_cast<scheduler::CoreOptions::Miss>(options_.miss);
+  core.exact_rows = options_.exact_rows;
   if (options_.miss == MissChoice::kStage) return;
   // Without a host tier they hold staging slots that demand needs.
   if (options_.host_tier_bytes == 0) {
@@ -229,7 +234,7 @@ Status Planner::PlanArenas(uint64_t taken) {
   return Status();
 }
 
-// Places of steps, and scratch of the compute streams: per pair the input of its down projection.
+// Places of steps, and scratch of the compute streams.
 uint64_t Planner::WorkspaceBytes() const {
   const uint64_t pairs = static_cast<uint64_t>(options_.max_rows) * geometry_.top_k;
   if (!options_.compute) return pairs * sizeof(int32_t) * plan_.core.max_tickets;
@@ -237,8 +242,10 @@ uint64_t Planner::WorkspaceBytes() const {
                          static_cast<uint64_t>(options_.max_rows) * model_.hidden * sizeof(float) +
                          pairs * model_.hidden * sizeof(float) +
                          std::min<uint64_t>(pairs, geometry_.experts) * sizeof(kernels::WaveUnit);
+  const uint64_t scratch = kernels::HostExpertWorkspace::PlannedBytes(
+      inputs_.threads, model_.hidden, model_.max_ffn, static_cast<uint32_t>(pairs), arithmetic_);
   const uint64_t streams = options_.cards.size() + (options_.miss == MissChoice::kStage ? 0 : 1);
-  return place * plan_.core.max_tickets + pairs * model_.max_ffn * sizeof(float) * streams;
+  return place * plan_.core.max_tickets + scratch * streams;
 }
 
 // A driver's own tables: the options and geometry it keeps, reads, leases, pointer tables.
@@ -253,6 +260,19 @@ uint64_t Planner::BooksBytes() const {
 }
 
 }  // namespace
+
+Result<kernels::Arithmetic> ArithmeticOf(const RuntimeOptions& options) {
+  kernels::Arithmetic arithmetic;
+  Result<kernels::ArithmeticMode> mode = kernels::ParseArithmeticMode(options.arithmetic);
+  if (!mode.ok()) return mode.status().Annotate("--arithmetic");
+  arithmetic.mode = *mode;
+  arithmetic.exact_rows = options.exact_rows;
+  if (options.exact_rows > kernels::kMostExactRows) {
+    return InvalidArgumentError("--exact-rows must be at most " +
+                                std::to_string(kernels::kMostExactRows));
+  }
+  return arithmetic;
+}
 
 Status CheckRuntimeOptions(const RuntimeOptions& o) {
   const auto at_least_one = [](uint32_t value, const char* name) {
@@ -274,6 +294,15 @@ Status CheckRuntimeOptions(const RuntimeOptions& o) {
     if (!names.insert(whole ? card.device : card.device + ":0").second) {
       return InvalidArgumentError("--device " + card.device + " is given twice");
     }
+  }
+  BERTH_RETURN_IF_ERROR(ArithmeticOf(o).status());
+  if (o.isa != "auto") {
+    const Result<kernels::Isa> isa = kernels::ParseIsa(o.isa);
+    if (!isa.ok()) return isa.status().Annotate("--isa");
+  }
+  if (o.miss != MissChoice::kStage && o.exact_rows == 0) {
+    return InvalidArgumentError(
+        "--miss host or auto with --exact-rows 0: the host computes exact units only");
   }
   if (o.preload && o.heat.empty()) {
     return InvalidArgumentError("preload: there is no heat that says what to load");
@@ -303,6 +332,9 @@ RuntimeInfo PlannedInfo(const RuntimeOptions& options, const MemoryPlan& plan) {
   info.host_class_slots = plan.core.host_class_slots;
   info.staging_slots = plan.core.staging_slots + plan.core.prefetch_staging_slots;
   info.notes = plan.notes;
+  if (const Result<kernels::Arithmetic> arithmetic = ArithmeticOf(options); arithmetic.ok()) {
+    info.arithmetic = kernels::ArithmeticName(*arithmetic);
+  }
   return info;
 }
 

@@ -13,6 +13,7 @@
 #include "berth/options.h"
 #include "berth/stats.h"
 #include "berth/status.h"
+#include "kernels/expert/arithmetic.h"
 #include "runtime/config/machine_profile.h"
 #include "runtime/plan/model_sizes.h"
 #include "scheduler/core.h"
@@ -30,6 +31,7 @@ struct PlanInputs {
   const ModelSizes* model = nullptr;
   // Of the machine that decisions by cost are made for; nullptr: its defaults.
   const MachineProfile* profile = nullptr;
+  uint32_t threads = 1;                   // that compute on the host
   uint64_t available_bytes = 0;           // of the machine, read once
   std::vector<uint64_t> card_free_bytes;  // [cards]
 };
@@ -43,6 +45,9 @@ struct MemoryPlan {
   uint64_t books_bytes = 0;      // a driver's own tables, beside the core's
   std::vector<std::string> notes;
 };
+
+// What `options` say of expert math; InvalidArgument for what is not known here.
+Result<kernels::Arithmetic> ArithmeticOf(const RuntimeOptions& options);
 
 // Options that cannot be meant, whatever the model: InvalidArgument.
 Status CheckRuntimeOptions(const RuntimeOptions& options);
