@@ -61,9 +61,10 @@ struct PublishAction {
 
 struct WaveUnit {
   UnitIndex unit = kNoUnit;
-  CardSlot slot;
+  CardSlot slot;            // of a wave that its card computes
   uint32_t first_pair = 0;  // into ComputeAction::pairs
   uint32_t pair_count = 0;
+  HostSlot host;  // of a wave that the host computes: where the unit's bytes lie
 };
 
 struct ComputeAction {
@@ -71,7 +72,8 @@ struct ComputeAction {
   TicketId ticket = 0;
   uint64_t cookie = 0;  // the submitter's, from StepSpec
   uint32_t layer = 0;
-  uint32_t card = 0;
+  uint32_t card = 0;     // that its units are placed on
+  bool on_host = false;  // computed by the host, from host slots; `card` takes no part
   uint32_t wave = 0;
   std::span<const WaveUnit> units;
   std::span<const uint32_t> pairs;  // row * top_k + k, for the whole step

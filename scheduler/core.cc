@@ -66,13 +66,16 @@ uint32_t Core::MaxLiveUnits(const CoreOptions& o) {
   const uint64_t step_units =
       std::min<uint64_t>(o.geometry.experts, static_cast<uint64_t>(o.max_rows) * o.geometry.top_k);
   const uint64_t units = step_units * o.max_tickets + 2ull * o.max_prefetch_units * o.max_tickets +
-                         static_cast<uint64_t>(o.max_lease_units) * 2;
+                         static_cast<uint64_t>(o.max_lease_units) * 2 +
+                         (o.miss == CoreOptions::Miss::kStage ? 0 : o.max_behind * o.cards.size());
   return static_cast<uint32_t>(std::min<uint64_t>(units, 4ull * o.geometry.units() + 4096));
 }
 
-// Per unit: read, copy, publish, copy back, unpublish; each with an edge or two, a reader entry and
-// its share of a wave.
-uint32_t Core::GraphOps(const CoreOptions& o) { return 5 * MaxLiveUnits(o) + 1024; }
+// Per unit: read, copy, publish, copy back, unpublish, and a wave of its own where the host may
+// compute it; each with an edge or two, a reader entry and its share of a wave.
+uint32_t Core::GraphOps(const CoreOptions& o) {
+  return (o.miss == CoreOptions::Miss::kStage ? 5 : 6) * MaxLiveUnits(o) + 1024;
+}
 uint32_t Core::GraphEdges(const CoreOptions& o) { return 16 * MaxLiveUnits(o) + 4096; }
 
 Core::Core(CoreOptions options, Sink* sink)
@@ -110,6 +113,7 @@ Status Core::Init() {
   }
   BERTH_RETURN_IF_ERROR(InitCards());
   BERTH_RETURN_IF_ERROR(InitHost());
+  BERTH_RETURN_IF_ERROR(InitMisses());
   staging_.resize(options_.staging_slots + options_.prefetch_staging_slots);
   for (uint32_t d = 0; d < g.drives; ++d) {
     reads_.emplace_back(options_.read_bytes_in_flight, options_.prefetch_read_bytes_in_flight,
@@ -242,6 +246,34 @@ Status Core::InitHost() {
   BERTH_ASSIGN_OR_RETURN(host_, Tier::Create(geometry_, tier));
   host_base_ = Bases(slots);
   for (std::string& note : host_->Notes()) notes_.push_back(tier.name + ": " + std::move(note));
+  return Status();
+}
+
+Status Core::InitMisses() {
+  if (options_.miss == CoreOptions::Miss::kStage) return Status();
+  const Geometry& g = geometry_;
+  const MissCosts& costs = options_.miss_costs;
+  if (options_.exact_rows == 0 || options_.max_behind == 0) {
+    return InvalidArgumentError("exact_rows and max_behind must be at least 1");
+  }
+  if (costs.empty() && options_.miss == CoreOptions::Miss::kAuto) {
+    return InvalidArgumentError("misses are to be split by cost, and no costs are known");
+  }
+  const size_t by_rows = static_cast<size_t>(g.layers) * costs.rows;
+  bool whole =
+      costs.empty() || (costs.rows == options_.exact_rows && costs.cards.size() == cards_.size() &&
+                        costs.host.size() == by_rows && costs.read.size() == g.layers);
+  if (whole && !costs.empty()) {
+    for (const CardMissCosts& card : costs.cards) {
+      whole = whole && card.copy.size() == g.layers && card.call.size() == g.layers &&
+              card.unit.size() == by_rows;
+    }
+  }
+  if (!whole) return InvalidArgumentError("costs of misses: every layer, card and row is needed");
+  const uint64_t pairs = static_cast<uint64_t>(options_.max_rows) * g.top_k;
+  split_ = std::make_unique<MissSplit>(&costs, static_cast<uint32_t>(cards_.size()), chunk_,
+                                       static_cast<uint32_t>(std::min<uint64_t>(pairs, g.experts)));
+  for (Card& card : cards_) card.behind.resize(options_.max_behind);
   return Status();
 }
 

@@ -22,6 +22,8 @@
 #include "scheduler/actions.h"
 #include "scheduler/counters.h"
 #include "scheduler/geometry.h"
+#include "scheduler/miss_costs.h"
+#include "scheduler/miss_split.h"
 #include "scheduler/op_graph.h"
 #include "scheduler/tier.h"
 #include "scheduler/transfer_queue.h"
@@ -48,6 +50,14 @@ struct CoreOptions {
   // numbered as PolicyOptions::next_use says.
   std::span<const uint64_t> next_use;
   uint32_t chunk = 8;  // missed units per wave; clamped to the ring
+  // What becomes of a miss: it is staged; the host computes it where its bytes lie in RAM, if its
+  // step has at most exact_rows rows for it (those have the same bits wherever they are computed);
+  // or the costs say which of these.
+  enum class Miss : uint8_t { kStage, kHost, kAuto };
+  Miss miss = Miss::kStage;
+  uint32_t exact_rows = 8;
+  MissCosts miss_costs;      // for exact_rows rows; kAuto needs them, kHost goes without if empty
+  uint32_t max_behind = 32;  // loads behind steps that may be under way, per card
   // A step of more rows than this is a sweep (a prompt); see tier.h.
   uint32_t sweep_rows = 64;
   double sweep_share = 0.5;
@@ -154,6 +164,8 @@ class Core final : private OpGraph::Listener {
     uint32_t pair_count;
     uint32_t first_pair;
     bool hit;
+    bool on_host;  // a miss that the host computes
+    bool in_ram;   // the host tier had it when the step came
   };
   struct Ticket {
     bool live = false;
@@ -185,9 +197,15 @@ class Core final : private OpGraph::Listener {
     std::vector<Slot> ring;
     uint32_t ring_next = 0;
     std::vector<OpRef> table_op;  // last table update of each unit
+    // Loads behind steps, in a ring: a load takes the place of the one so many before it, and its
+    // step waits for that one. So what is decided and not yet moved stays bounded.
+    std::vector<OpRef> behind;
+    uint32_t behind_next = 0;
+    uint32_t behind_of_step = 0;
     std::unique_ptr<TransferQueue> copies;
   };
-  enum class Why : uint8_t { kStep, kHint, kLease, kWarm };
+  // kBehind: the host computed the unit for a step, which does not wait for it to come to the card.
+  enum class Why : uint8_t { kStep, kHint, kLease, kWarm, kBehind };
 
   static uint32_t GraphOps(const CoreOptions& options);
   static uint32_t GraphEdges(const CoreOptions& options);
@@ -195,6 +213,7 @@ class Core final : private OpGraph::Listener {
   Status Init();
   Status InitCards();
   Status InitHost();
+  Status InitMisses();
   bool StandsCliff() const;
   void NoteCliff(uint32_t card, const CardOptions& card_options,
                  const std::vector<uint64_t>& class_units, CoreOptions::Sharing* sharing);
@@ -203,13 +222,21 @@ class Core final : private OpGraph::Listener {
   Status CheckStep(const StepSpec& step) const;
   void Group(const StepSpec& step, Ticket* ticket);
   void BeginStep(uint32_t layer, uint64_t pass, bool sweep);
+  void SplitMisses(const StepSpec& step);
   void PlanCard(uint32_t card, uint32_t ticket_index);
+  void PlanOnHost(uint32_t card, uint32_t ticket_index);
+  void PlaceOnHost(const Local& local, uint32_t wave, Ticket* ticket);
+  uint32_t OpenHostWave(uint32_t card, uint32_t ticket_index, uint32_t number);
+  void CloseHostWave(uint32_t op);
+  CardSlot TakeBehind(UnitIndex unit, uint32_t card);
   void AddWave(uint32_t card, uint32_t ticket_index, uint32_t wave, uint32_t first_unit);
   CardSlot PlaceMiss(UnitIndex unit, uint32_t card);
   // Takes an arena slot, moving its victim out and the unit in; slot kNoSlot where there is none.
   CardSlot TakeAndLoad(UnitIndex unit, uint32_t card, Why why);
+  CardSlot TakeArena(UnitIndex unit, uint32_t card, Why why);
   void Evict(UnitIndex victim, const CardSlot& place);
   void Load(UnitIndex unit, const CardSlot& to, Why why);
+  void CopyIn(UnitIndex unit, const HostSlot& from, const CardSlot& to, Why why);
   // Where in host memory the unit's bytes are or will be; decides a read where they are not.
   HostSlot Source(UnitIndex unit, bool to_arena, Why why);
   void CountLookup(Why why, bool hit, bool late);
@@ -231,6 +258,7 @@ class Core final : private OpGraph::Listener {
   void EndWave(uint32_t op, const Status& status);
   void EndLease(uint32_t op, const Status& status);
   void EmitCompute(uint32_t op);
+  void CheckWaveUnits(const Op& op, std::span<const WaveUnit> units);
   void PumpReads(uint32_t drive);
   void PumpCopies(uint32_t card);
   void Promote(OpRef ref);
@@ -255,6 +283,7 @@ class Core final : private OpGraph::Listener {
   uint32_t prefetch_staging_next_ = 0;
   std::vector<TransferQueue> reads_;  // per drive
   std::vector<uint32_t> host_base_;   // first slot index of each class in the host tier
+  std::unique_ptr<MissSplit> split_;  // none where every miss is staged
 
   std::vector<Ticket> tickets_;
   std::vector<uint32_t> free_tickets_;

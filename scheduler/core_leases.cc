@@ -35,6 +35,7 @@ Status Core::SubmitHint(uint32_t layer, std::span<const int32_t> experts, uint64
       ++count.prefetch_dropped;
     } else {
       ++count.prefetch_admitted;
+      if (split_ != nullptr) split_->AddLoad(card, layer);
     }
   }
   CountGuesses();

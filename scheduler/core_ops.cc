@@ -46,6 +46,7 @@ void Core::OpReady(uint32_t index) {
       }
       break;
     case OpKind::kWave:
+    case OpKind::kHostWave:
       EmitCompute(index);
       break;
     case OpKind::kLease:
@@ -99,15 +100,21 @@ void Core::PumpCopies(uint32_t card) {
   }
 }
 
+void Core::CheckWaveUnits(const Op& op, std::span<const WaveUnit> units) {
+  const bool on_host = op.kind == OpKind::kHostWave;
+  if (on_host && BERTH_BROKEN(kComputeAfterRead)) return;
+  for (const WaveUnit& unit : units) {
+    const Slot& slot = on_host ? HostSlotOf(unit.host) : CardSlotOf(unit.slot);
+    BERTH_CHECK_MSG(slot.holds == unit.unit && slot.state == SlotState::kResident,
+                    "a wave would read a slot that does not hold its unit");
+  }
+}
+
 void Core::EmitCompute(uint32_t index) {
   Op& op = graph_.op(index);
   const Ticket& ticket = tickets_[op.owner];
   const std::span<const WaveUnit> units(&ticket.units[op.first_unit], op.unit_count);
-  for (const WaveUnit& unit : units) {
-    const Slot& slot = CardSlotOf(unit.slot);
-    BERTH_CHECK_MSG(slot.holds == unit.unit && slot.state == SlotState::kResident,
-                    "a wave would read a slot that does not hold its unit");
-  }
+  CheckWaveUnits(op, units);
   op.emitted = true;
   ComputeAction action;
   action.op = graph_.id(index);
@@ -115,6 +122,7 @@ void Core::EmitCompute(uint32_t index) {
   action.cookie = ticket.cookie;
   action.layer = ticket.layer;
   action.card = op.card.card;
+  action.on_host = op.kind == OpKind::kHostWave;
   action.wave = op.wave;
   action.units = units;
   action.pairs = {ticket.pairs.data(), ticket.pair_count};
@@ -175,9 +183,9 @@ void Core::PublishDone(OpId id, const Status& status) {
 
 void Core::ComputeDone(OpId id, const Status& status) {
   const uint32_t index = graph_.Find(id);
-  BERTH_CHECK_MSG(
-      index != kNone && graph_.op(index).kind == OpKind::kWave && graph_.op(index).emitted,
-      "a completion of no wave");
+  BERTH_CHECK_MSG(index != kNone, "a completion of no wave");
+  const Op& op = graph_.op(index);
+  BERTH_CHECK((op.kind == OpKind::kWave || op.kind == OpKind::kHostWave) && op.emitted);
   Complete(index, status);
 }
 
@@ -202,6 +210,7 @@ void Core::Complete(uint32_t index, const Status& status) {
       CardSlotOf(op.card).holds = kNoUnit;
       break;
     case OpKind::kWave:
+    case OpKind::kHostWave:
       EndWave(index, status);
       break;
     case OpKind::kLease:

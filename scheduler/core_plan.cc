@@ -5,6 +5,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/guards.h"
 #include "scheduler/core.h"
+#include "scheduler/place.h"
 
 namespace berth::scheduler {
 namespace {
@@ -15,15 +16,6 @@ uint64_t Mix(uint64_t x) {
   x ^= x >> 32;
   x *= 0xd6e8feb86659fd93u;
   return x ^ (x >> 32);
-}
-
-uint64_t Place(const CardSlot& s) {
-  return (static_cast<uint64_t>(s.card) << 48) | (static_cast<uint64_t>(s.ring) << 47) |
-         (static_cast<uint64_t>(s.size_class) << 32) | s.slot;
-}
-uint64_t Place(const HostSlot& s) {
-  return (static_cast<uint64_t>(s.staging) << 47) | (static_cast<uint64_t>(s.size_class) << 32) |
-         s.slot;
 }
 
 }  // namespace
@@ -88,8 +80,13 @@ Result<TicketId> Core::SubmitStep(const StepSpec& step) {
     arena.Touch(local.unit, local.pair_count);
     if (!local.hit && host_ != nullptr) host_->Touch(local.unit, local.pair_count);
   }
+  if (split_ != nullptr) SplitMisses(step);
   ticket.waves_left = 1;  // held until all waves are there
-  for (uint32_t card = 0; card < cards_.size(); ++card) PlanCard(card, index);
+  for (uint32_t card = 0; card < cards_.size(); ++card) {
+    PlanCard(card, index);
+    if (split_ != nullptr) PlanOnHost(card, index);
+  }
+  if (split_ != nullptr) split_->EndStep();
   CountGuesses();
   if (--ticket.waves_left == 0) {
     ticket.live = false;
@@ -120,7 +117,7 @@ void Core::Group(const StepSpec& step, Ticket* ticket) {
       local_of_expert_[id] = static_cast<uint32_t>(locals_.size());
       const UnitIndex unit = step.layer * geometry_.experts + id;
       stamps_[unit] = stamp_;
-      locals_.push_back({unit, CardOf(unit), 0, 0, false});
+      locals_.push_back({unit, CardOf(unit), 0, 0, false, false, false});
     }
     ++locals_[local_of_expert_[id]].pair_count;
   }
@@ -138,7 +135,7 @@ void Core::Group(const StepSpec& step, Ticket* ticket) {
   }
 }
 
-// Wave 0 is the hits; then the misses, chunk by chunk, in first-appearance order.
+// Wave 0 is the hits; then the staged misses, chunk by chunk, in first-appearance order.
 void Core::PlanCard(uint32_t card_index, uint32_t ticket_index) {
   Ticket& ticket = tickets_[ticket_index];
   Card& card = cards_[card_index];
@@ -159,17 +156,17 @@ void Core::PlanCard(uint32_t card_index, uint32_t ticket_index) {
     }
     const CardSlot place = ArenaPlace(card_index, index);
     Decided(local.unit, Place(place));
-    ticket.units.push_back({local.unit, place, local.first_pair, local.pair_count});
+    ticket.units.push_back({local.unit, place, local.first_pair, local.pair_count, {}});
   }
   if (ticket.units.size() > first) AddWave(card_index, ticket_index, 0, first);
 
   uint32_t wave = 1;
   first = static_cast<uint32_t>(ticket.units.size());
   for (const Local& local : locals_) {
-    if (local.card != card_index || local.hit) continue;
+    if (local.card != card_index || local.hit || local.on_host) continue;
     ++count.misses;
     const CardSlot place = PlaceMiss(local.unit, card_index);
-    ticket.units.push_back({local.unit, place, local.first_pair, local.pair_count});
+    ticket.units.push_back({local.unit, place, local.first_pair, local.pair_count, {}});
     if (ticket.units.size() - first == chunk_) {
       AddWave(card_index, ticket_index, wave++, first);
       first = static_cast<uint32_t>(ticket.units.size());
@@ -211,6 +208,12 @@ CardSlot Core::PlaceMiss(UnitIndex unit, uint32_t card_index) {
 }
 
 CardSlot Core::TakeAndLoad(UnitIndex unit, uint32_t card_index, Why why) {
+  const CardSlot place = TakeArena(unit, card_index, why);
+  if (place.slot != kNoSlot) Load(unit, place, why);
+  return place;
+}
+
+CardSlot Core::TakeArena(UnitIndex unit, uint32_t card_index, Why why) {
   UnitIndex victim = kNoUnit;
   Tier& arena = *cards_[card_index].arena;
   const uint32_t index = why == Why::kHint ? arena.TakeGuess(unit, stamps_, stamp_, &victim)
@@ -222,7 +225,6 @@ CardSlot Core::TakeAndLoad(UnitIndex unit, uint32_t card_index, Why why) {
     ++counters_.cards[card_index].evicted;
     Evict(victim, place);
   }
-  Load(unit, place, why);
   return place;
 }
 
@@ -262,8 +264,11 @@ void Core::Evict(UnitIndex victim, const CardSlot& place) {
 }
 
 void Core::Load(UnitIndex unit, const CardSlot& to, Why why) {
-  const bool prefetch = why == Why::kHint;
-  const HostSlot from = Source(unit, !to.ring, why);
+  CopyIn(unit, Source(unit, !to.ring, why), to, why);
+}
+
+void Core::CopyIn(UnitIndex unit, const HostSlot& from, const CardSlot& to, Why why) {
+  const bool prefetch = why == Why::kHint || why == Why::kBehind;
   Decided(Place(to), Place(from));
   Slot& slot = CardSlotOf(to);
   const uint32_t copy = graph_.Add(OpKind::kCopyUp);
@@ -282,9 +287,10 @@ void Core::Load(UnitIndex unit, const CardSlot& to, Why why) {
   slot.load = graph_.ref(copy);
   CardCounters& count = counters_.cards[to.card];
   ++count.units_h2d;
-  (prefetch            ? count.bytes_h2d_prefetch
-   : why == Why::kWarm ? count.bytes_h2d_warm
-                       : count.bytes_h2d_demand) += geometry_.payload_bytes(unit);
+  (why == Why::kHint     ? count.bytes_h2d_prefetch
+   : why == Why::kBehind ? count.bytes_h2d_behind
+   : why == Why::kWarm   ? count.bytes_h2d_warm
+                         : count.bytes_h2d_demand) += geometry_.payload_bytes(unit);
   if (options_.host_exclusive && !to.ring && !from.staging) {
     // Promotion: the host slot is free once the copy has read it.
     host_->Leave(host_base_[from.size_class] + from.slot);
@@ -309,100 +315,6 @@ void Core::Load(UnitIndex unit, const CardSlot& to, Why why) {
     graph_.Release(publish);
   }
   graph_.Release(copy);
-}
-
-HostSlot Core::Source(UnitIndex unit, bool to_arena, Why why) {
-  const uint32_t index = host_ == nullptr ? kNone : host_->Find(unit);
-  if (index != kNone) {
-    const Slot& slot = host_->slot(index);
-    const bool late = graph_.alive(slot.load);
-    CountLookup(why, true, late);
-    if (late && why != Why::kHint) Promote(slot.load);
-    return HostPlace(index);
-  }
-  CountLookup(why, false, false);
-  HostSlot to;
-  // Exclusive: what goes into the arena does not stay in RAM as well.
-  if (host_ != nullptr && !(options_.host_exclusive && to_arena)) to = TakeHost(unit);
-  if (to.slot == kNoSlot) {
-    to = TakeStaging(why);
-    if (why == Why::kStep) ++counters_.host.staged;
-  }
-  AddRead(unit, to, why);
-  return to;
-}
-
-void Core::CountLookup(Why why, bool hit, bool late) {
-  HostCounters& count = counters_.host;
-  switch (why) {
-    case Why::kStep:
-      ++count.requests;
-      ++(hit ? count.hits : count.misses);
-      if (late) ++count.hits_late;
-      break;
-    case Why::kHint:
-      ++(hit ? count.prefetch_hits : count.prefetch_misses);
-      break;
-    case Why::kLease:
-      ++(hit ? count.lease_hits : count.lease_misses);
-      break;
-    case Why::kWarm:
-      ++(hit ? count.warm_hits : count.warm_misses);
-      break;
-  }
-}
-
-HostSlot Core::TakeHost(UnitIndex unit) {
-  UnitIndex victim = kNoUnit;
-  const uint32_t index = host_->Take(unit, stamps_, stamp_, &victim);
-  if (index == kNone) return HostSlot{};
-  ++counters_.host.inserted;
-  if (victim != kNoUnit) {
-    ++counters_.host.evicted;
-    Decided(victim, Place(HostPlace(index)));
-  }
-  return HostPlace(index);
-}
-
-HostSlot Core::TakeStaging(Why why) {
-  HostSlot to;
-  to.staging = true;
-  if (why == Why::kHint) {
-    to.slot = options_.staging_slots + prefetch_staging_next_;
-    prefetch_staging_next_ = (prefetch_staging_next_ + 1) % options_.prefetch_staging_slots;
-  } else {
-    if (BERTH_BROKEN(kIgnoreCompletionOrder) &&
-        graph_.alive(staging_[staging_next_].sync.last_write)) {
-      staging_next_ = (staging_next_ + 1) % options_.staging_slots;
-    }
-    to.slot = staging_next_;
-    staging_next_ = (staging_next_ + 1) % options_.staging_slots;
-  }
-  ++staging_[to.slot].generation;
-  return to;
-}
-
-void Core::AddRead(UnitIndex unit, const HostSlot& to, Why why) {
-  const bool prefetch = why == Why::kHint;
-  Slot& slot = HostSlotOf(to);
-  const uint32_t index = graph_.Add(OpKind::kRead);
-  Op& op = graph_.op(index);
-  op.unit = unit;
-  op.host = to;
-  op.prefetch = prefetch;
-  op.slot_generation = slot.generation;
-  op.extents_left = geometry_.extents(unit);
-  op.source = slot.reader;
-  if (!prefetch) Promote(slot.reader);
-  graph_.BecomeWriter(index, &slot.sync);
-  slot.load = graph_.ref(index);
-  StorageCounters& count = counters_.storage;
-  const bool warm = why == Why::kWarm;
-  ++(prefetch ? count.units_prefetch : warm ? count.units_warm : count.units_demand);
-  const uint64_t payload = geometry_.payload_bytes(unit);
-  (prefetch ? count.bytes_prefetch : warm ? count.bytes_warm : count.bytes_demand) += payload;
-  count.bytes_alignment += geometry_.read_bytes(unit) - payload;
-  graph_.Release(index);
 }
 
 }  // namespace berth::scheduler

@@ -23,7 +23,16 @@
 
 namespace berth::scheduler {
 
-enum class OpKind : uint8_t { kRead, kCopyUp, kCopyBack, kPublish, kUnpublish, kWave, kLease };
+enum class OpKind : uint8_t {
+  kRead,
+  kCopyUp,
+  kCopyBack,
+  kPublish,
+  kUnpublish,
+  kWave,
+  kHostWave,
+  kLease
+};
 
 inline constexpr uint32_t kNone = UINT32_MAX;
 

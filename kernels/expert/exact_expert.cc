@@ -95,7 +95,7 @@ void ExactExpert::Dots(const Matrix& matrix, const Segment& segment, uint32_t pa
                        uint32_t row, uint32_t rows, float* out) const {
   DotCall call;
   call.format = matrix.format;
-  call.weights = matrix.Row(segment.address, row);
+  call.weights = matrix.Row(segment, row);
   call.row_bytes = matrix.spec->row_bytes;
   call.weight_rows = rows;
   call.cols = matrix.spec->cols;

@@ -17,24 +17,35 @@
 
 namespace berth::kernels {
 
+// Pairs of one unit, as many as a batch takes at once.
+struct Segment {
+  const std::byte* address = nullptr;  // of the unit
+  const int64_t* shifts = nullptr;     // WaveUnit::shifts
+  uint32_t expert = 0;
+  const uint32_t* pairs = nullptr;  // of the call
+  uint32_t pair_count = 0;
+  uint32_t first = 0;  // place of the first pair in the batch's scratch memory
+};
+
 // A matrix of a call with its format looked up once.
 struct Matrix {
   const MatrixSpec* spec = nullptr;
   const Format* format = nullptr;
   const SiblingSpec* sibling = nullptr;
+  uint32_t part = 0;  // of WaveUnit::shifts
 
   Matrix() = default;
-  Matrix(const MatrixSpec& matrix, const SiblingSpec& siblings)
-      : spec(&matrix), format(FindFormat(matrix.type)), sibling(&siblings) {
+  Matrix(const MatrixSpec& matrix, const SiblingSpec& siblings, uint32_t which)
+      : spec(&matrix), format(FindFormat(matrix.type)), sibling(&siblings), part(which) {
     BERTH_CHECK_MSG(format != nullptr, "an expert tensor of a type without a format");
     BERTH_CHECK(matrix.cols % format->block_elements == 0);
   }
 
-  const std::byte* Row(const std::byte* unit, uint32_t row) const {
-    return unit + spec->offset + row * spec->row_bytes;
+  const std::byte* Row(const Segment& segment, uint32_t row) const {
+    return segment.address + segment.shifts[part] + spec->offset + row * spec->row_bytes;
   }
-  void DecodeRow(const std::byte* unit, uint32_t row, float* to) const {
-    format->decode(Row(unit, row), spec->cols / format->block_elements, to);
+  void DecodeRow(const Segment& segment, uint32_t row, float* to) const {
+    format->decode(Row(segment, row), spec->cols / format->block_elements, to);
   }
   float Scale(uint32_t expert) const {
     return sibling->scale.empty() ? 1.0f : sibling->scale[expert];
@@ -52,15 +63,6 @@ struct Matrix {
 inline float ApplySiblings(float product, float weight, float scale, float bias) {
   return scale * (weight * product) + bias;
 }
-
-// Pairs of one unit, as many as a batch takes at once.
-struct Segment {
-  const std::byte* address = nullptr;
-  uint32_t expert = 0;
-  const uint32_t* pairs = nullptr;  // of the call
-  uint32_t pair_count = 0;
-  uint32_t first = 0;  // place of the first pair in the batch's scratch memory
-};
 
 // Segments that are run together.
 struct ExpertBatch {

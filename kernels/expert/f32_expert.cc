@@ -46,8 +46,8 @@ void F32Expert::GateUpRow(const ExpertBatch& batch, const Segment& segment, uint
   const ExpertSpec& spec = *batch.call->spec;
   float* const gate_row = RowBuffer(thread, 0);
   float* const up_row = RowBuffer(thread, 1);
-  if (batch.has_gate()) batch.gate.DecodeRow(segment.address, row, gate_row);
-  batch.up.DecodeRow(segment.address, row, up_row);
+  if (batch.has_gate()) batch.gate.DecodeRow(segment, row, gate_row);
+  batch.up.DecodeRow(segment, row, up_row);
   for (uint32_t i = 0; i < segment.pair_count; ++i) {
     const uint32_t pair = segment.pairs[i];
     const float* const x = batch.Input(pair);
@@ -66,7 +66,7 @@ void F32Expert::DownRow(const ExpertBatch& batch, const Segment& segment, uint32
                         uint32_t thread) {
   const ExpertSpec& spec = *batch.call->spec;
   float* const down_row = RowBuffer(thread, 0);
-  batch.down.DecodeRow(segment.address, row, down_row);
+  batch.down.DecodeRow(segment, row, down_row);
   const float scale = batch.down.Scale(segment.expert);
   const float bias = BiasOf(batch.down, segment.expert, row);
   for (uint32_t i = 0; i < segment.pair_count; ++i) {

@@ -4,6 +4,7 @@
 #ifndef BERTH_KERNELS_EXPERT_GROUPED_CALL_H_
 #define BERTH_KERNELS_EXPERT_GROUPED_CALL_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,6 +21,9 @@ struct WaveUnit {
   // Null: take the address from the card's pointer table. Units that run from the ring have no
   // table entry and bring their address.
   const std::byte* address = nullptr;
+  // How much further from the unit's address than the spec's offsets gate, up and down lie. Zero on
+  // a card; in a host slot they lie as they were read.
+  std::array<int64_t, 3> shifts = {};
 };
 
 struct GroupedCall {

@@ -126,8 +126,8 @@ void HostExpertWorkspace::Impl::RunSome(ExpertMath* math, bool exact, ExpertBatc
         continue;
       }
       const uint32_t count = std::min(left, room);
-      segments.push_back(
-          {addresses[i], unit.expert, call.pairs + unit.first_pair + done, count, taken});
+      segments.push_back({addresses[i], unit.shifts.data(), unit.expert,
+                          call.pairs + unit.first_pair + done, count, taken});
       taken += math->Taken(count);
       done += count;
     }
@@ -155,10 +155,10 @@ Status HostExpertWorkspace::Run(const GroupedCall& call,
   batch.call = &call;
   if (spec.conventions.has_gate()) {
     BERTH_CHECK(spec.gate.rows == spec.ffn && spec.gate.cols == spec.hidden);
-    batch.gate = Matrix(spec.gate, spec.gate_sibling);
+    batch.gate = Matrix(spec.gate, spec.gate_sibling, 0);
   }
-  batch.up = Matrix(spec.up, spec.up_sibling);
-  batch.down = Matrix(spec.down, spec.down_sibling);
+  batch.up = Matrix(spec.up, spec.up_sibling, 1);
+  batch.down = Matrix(spec.down, spec.down_sibling, 2);
   if (impl_->few != nullptr) impl_->RunSome(impl_->few.get(), true, &batch, addresses);
   if (impl_->many != nullptr) impl_->RunSome(impl_->many.get(), false, &batch, addresses);
   return Status();

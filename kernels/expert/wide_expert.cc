@@ -94,7 +94,7 @@ void WideExpert::Pack(const ExpertBatch& batch, const Segment& segment) {
 void WideExpert::Decode(const Matrix& matrix, const Segment& segment, uint32_t row, uint32_t rows,
                         float* to) const {
   for (uint32_t r = 0; r < rows; ++r) {
-    matrix.DecodeRow(segment.address, row + r, to + uint64_t{r} * matrix.spec->cols);
+    matrix.DecodeRow(segment, row + r, to + uint64_t{r} * matrix.spec->cols);
   }
 }
 

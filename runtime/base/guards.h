@@ -23,6 +23,8 @@ enum class Guard : uint8_t {
   kForgetFailed,           // a unit whose transfer failed stays listed and is never read again
   kCountEveryCompletion,   // an answer is dropped
   kIgnoreCompletionOrder,  // a place is chosen by what happens to be done
+  kComputeAfterRead,       // the host computes a unit whose bytes are still to come
+  kKeepWhileComputed,      // a host slot takes new bytes while the host computes from it
 };
 // The guard that is broken now, process-wide: tests break one in a process of its own.
 inline Guard broken_guard = Guard::kNone;

@@ -13,7 +13,7 @@ namespace berth {
 // Not thread-safe: changed under the engine's lock.
 class ActivityClock {
  public:
-  enum Kind : uint8_t { kCompute, kCopy, kRead, kStep };
+  enum Kind : uint8_t { kCompute, kHostCompute, kCopy, kRead, kStep };
 
   ActivityClock() : last_(Clock::now()) {}
   void Begin(Kind kind) {
@@ -38,6 +38,8 @@ class ActivityClock {
     last_ = now;
     if (under_way_[kCompute] > 0) {
       split_.device_s += seconds;
+    } else if (under_way_[kHostCompute] > 0) {
+      split_.host_compute_s += seconds;
     } else if (under_way_[kCopy] > 0) {
       split_.link_s += seconds;
     } else if (under_way_[kRead] > 0) {
@@ -50,7 +52,7 @@ class ActivityClock {
   }
 
   Clock::time_point last_;
-  std::array<uint32_t, 4> under_way_ = {};
+  std::array<uint32_t, 5> under_way_ = {};
   TimeSplit split_;
 };
 

@@ -18,6 +18,7 @@ Engine::~Engine() {
   Close();
   // Streams first: their threads call into this object until they have drained.
   reduce_.reset();
+  host_compute_.reset();
   for (Card& card : cards_) {
     card.compute.reset();
     card.table.reset();

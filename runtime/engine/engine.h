@@ -108,6 +108,8 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   void MakeUnitLayouts();
   Status OpenAll(const EngineHooks& hooks);
   Status OpenCards();
+  Status OpenHostCompute();
+  Result<kernels::DeviceOptions> ComputeOptions() const;
   Status MakePlan();
   Status AllocateCards();
   Status OpenReads(const EngineHooks& hooks);
@@ -130,6 +132,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   void CopyReached(uint64_t token, const Status& status);
   void TableReached(uint64_t token, const Status& status);
   void WaveReached(uint64_t token, const Status& status);
+  void HostWaveReached(uint64_t token, const Status& status);
   void ReduceReached(uint64_t token, const Status& status);
 
   // An action that a stream did not take is answered with why, once the core has returned.
@@ -137,6 +140,8 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   // After every call of the core: answers what was refused, and wakes who waits for its end.
   void Settle() BERTH_REQUIRES(mutex_);
   std::byte* Address(const scheduler::CardSlot& slot);
+  // The wave as its stream takes it.
+  kernels::GroupedCall CallOf(const scheduler::ComputeAction& action) BERTH_REQUIRES(mutex_);
   void EndStep(StepPlace* place, const Status& status) BERTH_REQUIRES(mutex_);
   Status CheckStep(uint32_t max_rows, const Step& step) const;
   StepPlace* Running(uint32_t session, Ticket ticket) BERTH_REQUIRES(mutex_);
@@ -146,6 +151,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   RuntimeInfo info_;
   std::vector<std::vector<UnitTensor>> unit_layouts_;  // per layer
   std::unique_ptr<Catalog> catalog_;
+  MachineProfile profile_;  // read where something is decided by costs
   MemoryPlan plan_;
   uint64_t available_bytes_ = 0;              // of the machine, read once
   std::vector<io::BufferRegion> registered_;  // with the cards
@@ -156,6 +162,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   Port copy_port_{this, &Engine::CopyReached};
   Port table_port_{this, &Engine::TableReached};
   Port wave_port_{this, &Engine::WaveReached};
+  Port host_wave_port_{this, &Engine::HostWaveReached};
   Port reduce_port_{this, &Engine::ReduceReached};
 
   Mutex mutex_;
@@ -179,6 +186,11 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   ActivityClock clock_ BERTH_GUARDED_BY(mutex_);
   MovedBytes moved_ BERTH_GUARDED_BY(mutex_);
 
+  // Computes units where they lie in RAM, where misses may go there; it has no memory of its own.
+  // Partial results lie in host memory on every backend that there is. One whose steps live on a
+  // card brings the rows down before Run and the partials up after it, on this stream.
+  std::unique_ptr<kernels::Device> host_device_;
+  std::unique_ptr<kernels::Stream> host_compute_;
   std::unique_ptr<kernels::Stream> reduce_;
   std::unique_ptr<ChecksumWorker> checksum_worker_;
   std::unique_ptr<io::Storage> storage_;

@@ -1,4 +1,5 @@
 // Engine: actions carried out, completions carried back.
+#include <array>
 #include <string>
 
 #include "runtime/base/check.h"
@@ -21,6 +22,10 @@ void Engine::Settle() {
       case scheduler::OpKind::kCopyBack:
         clock_.End(ActivityClock::kCopy);
         core_->CopyDone(refusal.op, refusal.status);
+        break;
+      case scheduler::OpKind::kHostWave:
+        clock_.End(ActivityClock::kHostCompute);
+        core_->ComputeDone(refusal.op, refusal.status);
         break;
       case scheduler::OpKind::kWave:
         clock_.End(ActivityClock::kCompute);
@@ -123,32 +128,52 @@ void Engine::TableReached(uint64_t token, const Status& status) {
   Settle();
 }
 
-void Engine::Compute(const scheduler::ComputeAction& action) {
+kernels::GroupedCall Engine::CallOf(const scheduler::ComputeAction& action) {
   StepPlace& place = places_[action.cookie];
-  kernels::Stream* stream = cards_[action.card].compute.get();
-  clock_.Begin(ActivityClock::kCompute);
-  Status status;
-  if (options_.compute) {
-    kernels::WaveUnit* units = &place.units[place.units_used];
-    place.units_used += static_cast<uint32_t>(action.units.size());
-    for (size_t i = 0; i < action.units.size(); ++i) {
-      const scheduler::WaveUnit& unit = action.units[i];
-      units[i] = {unit.unit, unit.unit % shape_.experts, unit.first_pair, unit.pair_count,
-                  unit.slot.ring ? Address(unit.slot) : nullptr};
+  const kernels::ExpertSpec& spec = catalog_->layer(action.layer).spec;
+  const std::array<uint64_t, 3> offsets = {spec.gate.offset, spec.up.offset, spec.down.offset};
+  kernels::WaveUnit* units = &place.units[place.units_used];
+  place.units_used += static_cast<uint32_t>(action.units.size());
+  for (size_t i = 0; i < action.units.size(); ++i) {
+    const scheduler::WaveUnit& unit = action.units[i];
+    units[i] = {unit.unit, unit.unit % shape_.experts, unit.first_pair, unit.pair_count, nullptr,
+                {}};
+    if (action.on_host) {
+      units[i].address = host_.Address(unit.host);
+      units[i].shifts = host_.Shifts(unit.unit, offsets);
+    } else if (unit.slot.ring) {
+      units[i].address = Address(unit.slot);
     }
-    kernels::GroupedCall call;
-    call.spec = &catalog_->layer(action.layer).spec;
-    call.units = units;
-    call.unit_count = static_cast<uint32_t>(action.units.size());
-    call.pairs = action.pairs.data();
-    call.top_k = shape_.top_k;
-    call.x = place.x.data();
-    call.weights = place.weights.data();
-    call.partials = place.partials.data();
-    status = stream->Run(call);
   }
+  kernels::GroupedCall call;
+  call.spec = &spec;
+  call.units = units;
+  call.unit_count = static_cast<uint32_t>(action.units.size());
+  call.pairs = action.pairs.data();
+  call.top_k = shape_.top_k;
+  call.x = place.x.data();
+  call.weights = place.weights.data();
+  call.partials = place.partials.data();
+  return call;
+}
+
+void Engine::Compute(const scheduler::ComputeAction& action) {
+  kernels::Stream* stream =
+      action.on_host ? host_compute_.get() : cards_[action.card].compute.get();
+  clock_.Begin(action.on_host ? ActivityClock::kHostCompute : ActivityClock::kCompute);
+  Status status;
+  if (options_.compute) status = stream->Run(CallOf(action));
   if (status.ok()) status = stream->Notify(action.op);
-  if (!status.ok()) Refused(scheduler::OpKind::kWave, action.op, std::move(status));
+  if (status.ok()) return;
+  Refused(action.on_host ? scheduler::OpKind::kHostWave : scheduler::OpKind::kWave, action.op,
+          std::move(status));
+}
+
+void Engine::HostWaveReached(uint64_t token, const Status& status) {
+  MutexLock lock(&mutex_);
+  clock_.End(ActivityClock::kHostCompute);
+  core_->ComputeDone(token, status);
+  Settle();
 }
 
 void Engine::WaveReached(uint64_t token, const Status& status) {

@@ -73,6 +73,7 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
   BERTH_ASSIGN_OR_RETURN(available_bytes_, arena::AvailableHostBytes());
   info_.machine = arena::ReadTopology().Description();
   BERTH_RETURN_IF_ERROR(OpenCards());
+  BERTH_RETURN_IF_ERROR(OpenHostCompute());
   BERTH_RETURN_IF_ERROR(MakePlan());
   BERTH_RETURN_IF_ERROR(AllocateCards());
   BERTH_RETURN_IF_ERROR(OpenReads(hooks));
@@ -82,27 +83,32 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
   return Status();
 }
 
+// What all devices have alike that compute on this machine.
+Result<kernels::DeviceOptions> Engine::ComputeOptions() const {
+  kernels::DeviceOptions device;
+  device.threads = options_.threads;
+  if (options_.pin_threads) {
+    const uint32_t threads = options_.threads > 0 ? options_.threads : kernels::UsableProcessors();
+    device.processors = arena::ReadTopology().PlaceWorkers(threads);
+  }
+  BERTH_ASSIGN_OR_RETURN(device.arithmetic, ArithmeticOf(options_));
+  if (options_.isa != "auto") {
+    BERTH_ASSIGN_OR_RETURN(device.isa, kernels::ParseIsa(options_.isa));
+  }
+  return device;
+}
+
 Status Engine::OpenCards() {
-  const arena::Topology topology = arena::ReadTopology();
+  BERTH_ASSIGN_OR_RETURN(const kernels::DeviceOptions compute, ComputeOptions());
+  info_.isa = kernels::IsaName(compute.isa);
   for (const CardConfig& config : options_.cards) {
-    kernels::DeviceOptions device;
+    kernels::DeviceOptions device = compute;
     device.name = config.device;
     device.memory_bytes = config.memory_bytes;
     if (config.memory_bytes == 0 && IsHostDevice(config.device)) {
       device.memory_bytes = std::max<uint64_t>(available_bytes_, 1);
     }
     device.link_bytes_per_s = config.link_bytes_per_s;
-    device.threads = options_.threads;
-    if (options_.pin_threads) {
-      const uint32_t threads =
-          options_.threads > 0 ? options_.threads : kernels::UsableProcessors();
-      device.processors = topology.PlaceWorkers(threads);
-    }
-    BERTH_ASSIGN_OR_RETURN(device.arithmetic, ArithmeticOf(options_));
-    if (options_.isa != "auto") {
-      BERTH_ASSIGN_OR_RETURN(device.isa, kernels::ParseIsa(options_.isa));
-    }
-    info_.isa = kernels::IsaName(device.isa);
     Card card;
     BERTH_ASSIGN_OR_RETURN(card.device, kernels::OpenDevice(device));
     if (options_.threads > card.device->info().threads && card.device->info().threads > 0) {
@@ -114,11 +120,27 @@ Status Engine::OpenCards() {
   return Status();
 }
 
+Status Engine::OpenHostCompute() {
+  if (options_.miss == MissChoice::kStage) return Status();
+  if (!options_.profile.empty()) {
+    BERTH_ASSIGN_OR_RETURN(profile_, FindMachineProfile(options_.profile));
+  } else if (options_.miss == MissChoice::kAuto) {
+    info_.notes.push_back(
+        "misses are split by assumed costs (docs/formats.md): give a --profile of this machine");
+  }
+  BERTH_ASSIGN_OR_RETURN(kernels::DeviceOptions device, ComputeOptions());
+  device.name = "host";
+  device.memory_bytes = 1;  // units are computed where they lie
+  BERTH_ASSIGN_OR_RETURN(host_device_, kernels::OpenDevice(device));
+  return Status();
+}
+
 Status Engine::MakePlan() {
   const ModelSizes sizes = SizesOf(*catalog_);
   PlanInputs inputs;
   inputs.options = &options_;
   inputs.model = &sizes;
+  inputs.profile = &profile_;
   inputs.available_bytes = available_bytes_;
   for (const Card& card : cards_) {
     inputs.threads = std::max(inputs.threads, card.device->info().threads);
@@ -181,10 +203,11 @@ Status Engine::MakeStreams() {
   for (uint32_t l = 0; l < catalog_->layers(); ++l) {
     max_ffn = std::max(max_ffn, catalog_->layer(l).spec.ffn);
   }
-  const auto make = [&](Card& card, const char* name, uint32_t entries, kernels::StreamSink* sink,
-                        bool compute, std::unique_ptr<kernels::Stream>* stream) -> Status {
+  const auto make = [&](kernels::Device* device, const char* name, uint32_t entries,
+                        kernels::StreamSink* sink, bool compute,
+                        std::unique_ptr<kernels::Stream>* stream) -> Status {
     kernels::StreamOptions options;
-    options.name = card.device->info().name + " " + name;
+    options.name = device->info().name + " " + name;
     options.capacity = 2 * entries + 8;
     options.sink = sink;
     if (compute && options_.compute) {
@@ -192,20 +215,25 @@ Status Engine::MakeStreams() {
       options.max_ffn = max_ffn;
       options.max_pairs = options_.max_rows * catalog_->top_k();
     }
-    BERTH_ASSIGN_OR_RETURN(*stream, card.device->CreateStream(options));
+    BERTH_ASSIGN_OR_RETURN(*stream, device->CreateStream(options));
     return Status();
   };
   for (Card& card : cards_) {
+    kernels::Device* device = card.device.get();
     BERTH_RETURN_IF_ERROR(
-        make(card, "copy in", plan_.core.max_copies, &copy_port_, false, &card.copy_in));
+        make(device, "copy in", plan_.core.max_copies, &copy_port_, false, &card.copy_in));
     BERTH_RETURN_IF_ERROR(
-        make(card, "copy out", plan_.core.max_copies, &copy_port_, false, &card.copy_out));
-    BERTH_RETURN_IF_ERROR(make(card, "table", 2 * live, &table_port_, false, &card.table));
-    BERTH_RETURN_IF_ERROR(
-        make(card, "compute", live + 2 * plan_.core.max_tickets, &wave_port_, true, &card.compute));
+        make(device, "copy out", plan_.core.max_copies, &copy_port_, false, &card.copy_out));
+    BERTH_RETURN_IF_ERROR(make(device, "table", 2 * live, &table_port_, false, &card.table));
+    BERTH_RETURN_IF_ERROR(make(device, "compute", live + 2 * plan_.core.max_tickets, &wave_port_,
+                               true, &card.compute));
   }
-  BERTH_RETURN_IF_ERROR(
-      make(cards_[0], "reduce", plan_.core.max_tickets, &reduce_port_, false, &reduce_));
+  BERTH_RETURN_IF_ERROR(make(cards_[0].device.get(), "reduce", plan_.core.max_tickets,
+                             &reduce_port_, false, &reduce_));
+  if (host_device_ != nullptr) {
+    BERTH_RETURN_IF_ERROR(make(host_device_.get(), "misses", live + 2 * plan_.core.max_tickets,
+                               &host_wave_port_, true, &host_compute_));
+  }
   places_.reserve(plan_.core.max_tickets);
   for (uint32_t p = 0; p < plan_.core.max_tickets; ++p) {
     places_.emplace_back(options_.max_rows, shape_.top_k, shape_.hidden, shape_.experts,
@@ -224,6 +252,7 @@ void Engine::FillInfo() {
   info_.staging_slots = planned.staging_slots;
   for (std::string& note : planned.notes) info_.notes.push_back(std::move(note));
   for (const Card& card : cards_) info_.memory.workspace_bytes += card.device->workspace_bytes();
+  if (host_device_ != nullptr) info_.memory.workspace_bytes += host_device_->workspace_bytes();
   info_.chunk = core_->chunk();
   info_.io_rung = io::RungName(storage_->info().rung);
   info_.io_reason = storage_->info().reason;

@@ -90,6 +90,22 @@ CopyPlan HostLayout::Copy(UnitIndex unit, const scheduler::HostSlot& slot, std::
   return plan;
 }
 
+std::array<int64_t, kMaxExtents> HostLayout::Shifts(
+    UnitIndex unit, std::span<const uint64_t, kMaxExtents> offsets) const {
+  std::array<int64_t, kMaxExtents> shifts = {};
+  const std::span<const Extent> extents = catalog_->extents(unit);
+  for (uint32_t e = 0; e < extents.size(); ++e) {
+    const ExtentPlace place = Place(*catalog_, unit, e);
+    const uint64_t first = extents[e].card_offset;
+    for (size_t m = 0; m < offsets.size(); ++m) {
+      if (offsets[m] < first || offsets[m] >= first + extents[e].bytes) continue;
+      shifts[m] = static_cast<int64_t>(place.span_offset + place.payload_head) -
+                  static_cast<int64_t>(first);
+    }
+  }
+  return shifts;
+}
+
 uint64_t HostLayout::Checksum(UnitIndex unit, const scheduler::HostSlot& slot) const {
   const CopyPlan plan = Copy(unit, slot, nullptr, /*to_card=*/true);
   if (plan.count == 1) return Hash64(plan.segments[0].from, plan.segments[0].bytes);

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "arena/host_region.h"
@@ -51,6 +52,10 @@ class HostLayout {
   io::ReadRequest Read(UnitIndex unit, uint32_t extent, const scheduler::HostSlot& slot) const;
   CopyPlan Copy(UnitIndex unit, const scheduler::HostSlot& slot, std::byte* card_slot,
                 bool to_card) const;
+  // Where matrices lie that begin at `offsets` of a unit on a card, from Address(slot), of one in a
+  // host slot: how much further than there.
+  std::array<int64_t, kMaxExtents> Shifts(UnitIndex unit,
+                                          std::span<const uint64_t, kMaxExtents> offsets) const;
   // XXH3-64 of the unit's payload as it lies in the slot.
   uint64_t Checksum(UnitIndex unit, const scheduler::HostSlot& slot) const;
 

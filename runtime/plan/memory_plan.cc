@@ -10,6 +10,7 @@
 #include "kernels/expert/host_expert.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
+#include "runtime/simulate/miss_costs.h"
 
 namespace berth {
 namespace {
@@ -32,6 +33,7 @@ class Planner {
  private:
   void PlaceUnits();
   void SetCoreOptions();
+  void SetMisses();
   Status PlanHostTier();
   Status PlanStaging();
   Status PlanArenas(uint64_t taken);
@@ -55,6 +57,7 @@ Result<MemoryPlan> Planner::Plan() {
   SetCoreOptions();
   BERTH_RETURN_IF_ERROR(PlanHostTier());
   BERTH_RETURN_IF_ERROR(PlanStaging());
+  SetMisses();
   plan_.workspace_bytes = WorkspaceBytes();
   plan_.books_bytes = BooksBytes();
   const uint64_t work =
@@ -109,6 +112,23 @@ void Planner::SetCoreOptions() {
   core.max_rows = options_.max_rows;
   core.max_leases = kMaxLeases;
   core.max_lease_units = kMaxLeaseUnits;
+}
+
+void Planner::SetMisses() {
+  scheduler::CoreOptions& core = plan_.core;
+  core.miss = static_cast<scheduler::CoreOptions::Miss>(options_.miss);
+  core.exact_rows = options_.exact_rows;
+  if (options_.miss == MissChoice::kStage) return;
+  // Without a host tier they hold staging slots that demand needs.
+  if (options_.host_tier_bytes == 0) {
+    core.max_behind = std::min(core.max_behind, std::max(1u, core.staging_slots / 2));
+  }
+  if (inputs_.profile == nullptr || inputs_.profile->host.compute.empty()) {
+    plan_.notes.push_back(
+        "no profile says how fast the host computes units: 20 GB/s are assumed for misses");
+  }
+  core.miss_costs = MissCostsOf(inputs_.profile == nullptr ? MachineProfile() : *inputs_.profile,
+                                options_.cards, core);
 }
 
 Status Planner::PlanHostTier() {
@@ -224,7 +244,8 @@ uint64_t Planner::WorkspaceBytes() const {
                          std::min<uint64_t>(pairs, geometry_.experts) * sizeof(kernels::WaveUnit);
   const uint64_t scratch = kernels::HostExpertWorkspace::PlannedBytes(
       inputs_.threads, model_.hidden, model_.max_ffn, static_cast<uint32_t>(pairs), arithmetic_);
-  return place * plan_.core.max_tickets + scratch * options_.cards.size();
+  const uint64_t streams = options_.cards.size() + (options_.miss == MissChoice::kStage ? 0 : 1);
+  return place * plan_.core.max_tickets + scratch * streams;
 }
 
 // A driver's own tables: the options and geometry it keeps, reads, leases, pointer tables.
@@ -278,6 +299,10 @@ Status CheckRuntimeOptions(const RuntimeOptions& o) {
   if (o.isa != "auto") {
     const Result<kernels::Isa> isa = kernels::ParseIsa(o.isa);
     if (!isa.ok()) return isa.status().Annotate("--isa");
+  }
+  if (o.miss != MissChoice::kStage && o.exact_rows == 0) {
+    return InvalidArgumentError(
+        "--miss host or auto with --exact-rows 0: the host computes exact units only");
   }
   if (o.preload && o.heat.empty()) {
     return InvalidArgumentError("preload: there is no heat that says what to load");

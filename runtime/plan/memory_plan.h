@@ -14,6 +14,7 @@
 #include "berth/stats.h"
 #include "berth/status.h"
 #include "kernels/expert/arithmetic.h"
+#include "runtime/config/machine_profile.h"
 #include "runtime/plan/model_sizes.h"
 #include "scheduler/core.h"
 
@@ -28,6 +29,8 @@ inline bool IsHostDevice(std::string_view device) { return device.starts_with("h
 struct PlanInputs {
   const RuntimeOptions* options = nullptr;
   const ModelSizes* model = nullptr;
+  // Of the machine that decisions by cost are made for; nullptr: its defaults.
+  const MachineProfile* profile = nullptr;
   uint32_t threads = 1;                   // that compute on the host
   uint64_t available_bytes = 0;           // of the machine, read once
   std::vector<uint64_t> card_free_bytes;  // [cards]

@@ -12,7 +12,8 @@ Status CheckReportBalance(const Stats& stats, bool all_done) {
   if (!all_done) return Status();
   uint64_t h2d = 0, d2h = 0;
   for (const CardCounters& card : c.cards) {
-    h2d += card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm;
+    h2d += card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm +
+           card.bytes_h2d_behind;
     d2h += card.bytes_d2h;
   }
   const auto differ = [](const char* what, uint64_t decided, uint64_t moved) {

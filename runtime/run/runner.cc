@@ -102,8 +102,9 @@ class RunTarget final : public ReplayTarget {
 };
 
 TimeSplit Minus(const TimeSplit& a, const TimeSplit& b) {
-  return {a.device_s - b.device_s, a.link_s - b.link_s, a.storage_s - b.storage_s,
-          a.other_s - b.other_s, a.idle_s - b.idle_s};
+  return {a.device_s - b.device_s, a.host_compute_s - b.host_compute_s,
+          a.link_s - b.link_s,     a.storage_s - b.storage_s,
+          a.other_s - b.other_s,   a.idle_s - b.idle_s};
 }
 
 }  // namespace
@@ -125,10 +126,11 @@ Status CheckTraceMatches(const TraceInfo& trace, const ModelShape& shape, const 
 }
 
 std::string BoundBy(const TimeSplit& time) {
-  const std::pair<double, const char*> parts[] = {{time.device_s, "device"},
-                                                  {time.link_s, "link"},
-                                                  {time.storage_s, "storage"},
-                                                  {time.other_s + time.idle_s, "host"}};
+  const std::pair<double, const char*> parts[] = {
+      {time.device_s, "device"},
+      {time.link_s, "link"},
+      {time.storage_s, "storage"},
+      {time.host_compute_s + time.other_s + time.idle_s, "host"}};
   return std::max_element(std::begin(parts), std::end(parts))->second;
 }
 
@@ -152,6 +154,7 @@ Result<RunReport> RunTrace(const RunOptions& options) {
   Runtime& runtime = *opened;
   report.info = runtime.info();
   report.policy = options.runtime.policy;
+  report.miss = options.runtime.miss;
   report.prefetch = options.prefetch;
   report.verified = report.info.checksums;
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, runtime.NewSession());

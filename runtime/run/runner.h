@@ -40,6 +40,7 @@ struct RunReport {
   double inputs_s = 0;   // making inputs and hashing outputs, nothing else under way
   std::string bound_by;  // "storage", "link", "device" or "host"
   std::string policy;    // of the arenas, as it was asked for
+  MissChoice miss = MissChoice::kStage;
   PrefetchOptions prefetch;
   // Absent where a step failed or nothing was computed.
   std::optional<uint64_t> output_hash;

@@ -214,8 +214,16 @@ Nanos CardCosts::Wave(uint32_t units, uint32_t unit_bytes, uint32_t pairs) const
   return NanosOf(seconds * (unit_bytes / unit_bytes_));
 }
 
+HostComputeCosts::HostComputeCosts(const HostProfile& host) : rates_(host.compute) {
+  if (rates_.empty()) rates_ = {{1}, {0}, {kHostRate}};
+}
+
+Nanos HostComputeCosts::Unit(uint32_t unit_bytes, uint32_t rows) const {
+  return NanosOf(unit_bytes / Held(rates_.x, rates_.value, rows));
+}
+
 MachineCosts MakeCosts(const MachineProfile& profile, std::span<const CardConfig> cards) {
-  MachineCosts costs{StorageCosts(profile.storage), {}, {}, {}, {}};
+  MachineCosts costs{StorageCosts(profile.storage), {}, {}, HostComputeCosts(profile.host), {}, {}};
   for (const CardConfig& card : cards) {
     const LinkProfile* link = ForCard(profile.links, card.device);
     const CardProfile* entry = ForCard(profile.cards, card.device);

@@ -88,6 +88,16 @@ class CardCosts {
   Nanos update_ = 0, reduce_ = 0;
 };
 
+// Units that the host computes: one after the other, all its threads on each.
+class HostComputeCosts {
+ public:
+  explicit HostComputeCosts(const HostProfile& host);
+  Nanos Unit(uint32_t unit_bytes, uint32_t rows) const;
+
+ private:
+  ProfileGrid rates_;  // bytes a second by rows
+};
+
 struct HostCosts {
   Nanos round_trip = 0, dispatch_hit = 0, dispatch_staged = 0, pass = 0, pass_row = 0;
 };
@@ -96,6 +106,7 @@ struct MachineCosts {
   StorageCosts storage;
   std::vector<LinkCosts> links;  // [cards]
   std::vector<CardCosts> cards;  // [cards]
+  HostComputeCosts host_compute;
   HostCosts host;
   std::vector<std::string> notes;  // what the profile does not say and was assumed
 };

@@ -76,6 +76,7 @@ Result<MemoryPlan> PlanOn(const MachineProfile& profile, const RuntimeOptions& r
                           const ModelSizes& sizes) {
   PlanInputs inputs;
   inputs.options = &runtime;
+  inputs.profile = &profile;
   inputs.model = &sizes;
   inputs.available_bytes = profile.host.memory_bytes > 0 ? profile.host.memory_bytes : kNoLimit;
   for (const CardConfig& card : runtime.cards) {
@@ -107,6 +108,10 @@ Status CheckNaive(const RunOptions& run) {
   if (policy != "lru" && policy != RuntimeOptions().policy) {
     return InvalidArgumentError("--chunk 0 with --policy " + policy +
                                 ": the engine it plays is LRU; leave --policy out");
+  }
+  if (run.runtime.miss != MissChoice::kStage) {
+    return InvalidArgumentError(
+        "--chunk 0 with --miss host or auto: the engine it plays stages every miss");
   }
   if (!run.warm.empty() || !run.save_learned.empty()) {
     return InvalidArgumentError(
@@ -228,6 +233,7 @@ Result<RunReport> Simulate(const SimulateOptions& options, TraceFile* trace) {
   report.shape = model.shape;
   report.simulated = true;
   report.policy = naive ? "lru" : runtime.policy;
+  report.miss = runtime.miss;
   report.prefetch = options.run.prefetch;
   FillInfo(runtime, plan, costs, &report.info);
   BERTH_RETURN_IF_ERROR(naive ? SimulateNaive(options, plan, costs, model, trace, &source, &report)

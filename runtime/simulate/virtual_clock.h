@@ -15,7 +15,8 @@ class VirtualClock {
  public:
   // At every moment the first that is under way counts. kModel: the rest of the model computes;
   // what moves meanwhile costs nothing, so it comes before the transfers.
-  enum Kind : uint8_t { kCompute, kModel, kCopy, kRead, kHost, kStep, kIdle };
+  // kHost: the host's thread sends work out.
+  enum Kind : uint8_t { kCompute, kModel, kHostCompute, kCopy, kRead, kHost, kStep, kIdle };
 
   Nanos now() const { return now_; }
   void Begin(Kind kind) { ++under_way_[kind]; }
@@ -36,14 +37,15 @@ class VirtualClock {
   Nanos spent(Kind kind) const { return spent_[kind]; }
   TimeSplit Split() const {
     const auto s = [this](Kind kind) { return static_cast<double>(spent_[kind]) * 1e-9; };
-    return {s(kCompute), s(kCopy), s(kRead), s(kHost) + s(kStep), s(kModel) + s(kIdle)};
+    return {s(kCompute), s(kHostCompute),     s(kCopy),
+            s(kRead),    s(kHost) + s(kStep), s(kModel) + s(kIdle)};
   }
 
  private:
   Nanos now_ = 0;
   Nanos start_ = 0;
-  std::array<uint32_t, 7> under_way_ = {};
-  std::array<Nanos, 7> spent_ = {};
+  std::array<uint32_t, kIdle + 1> under_way_ = {};
+  std::array<Nanos, kIdle + 1> spent_ = {};
 };
 
 }  // namespace berth

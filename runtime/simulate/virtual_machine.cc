@@ -35,6 +35,7 @@ VirtualMachine::VirtualMachine(const MachineCosts& costs, const scheduler::CoreO
     AddServer(ServerKind::kCard, c, 0);
   }
   dispatch_ = AddServer(ServerKind::kDispatch, 0, 0);
+  host_compute_ = AddServer(ServerKind::kHostCompute, 0, 0);
   reduce_ = AddServer(ServerKind::kReduce, 0, 0);
   stirred_.reserve(servers_.size());
   events_.reserve(1024);
@@ -149,6 +150,14 @@ void VirtualMachine::Compute(const scheduler::ComputeAction& action) {
   job.op = action.op;
   job.card = action.card;
   job.bytes = geometry_.layer_payload_bytes[action.layer];
+  if (action.on_host) {
+    for (const scheduler::WaveUnit& unit : action.units) {
+      job.host += costs_.host_compute.Unit(job.bytes, unit.pair_count);
+    }
+    clock_.Begin(VirtualClock::kHostCompute);
+    Enqueue(host_compute_, job);
+    return;
+  }
   job.count = static_cast<uint32_t>(action.units.size());
   job.staged = action.wave > 0;
   for (const scheduler::WaveUnit& unit : action.units) job.pairs += unit.pair_count;
@@ -217,6 +226,8 @@ Nanos VirtualMachine::Cost(const Server& server, const Job& job) {
       return job.count * (job.staged ? costs_.host.dispatch_staged : costs_.host.dispatch_hit);
     case ServerKind::kCard:
       return costs_.cards[job.card].Wave(job.count, job.bytes, job.pairs);
+    case ServerKind::kHostCompute:
+      return job.host;
     case ServerKind::kReduce:
       return costs_.cards[0].reduce();
   }
@@ -280,6 +291,10 @@ void VirtualMachine::Finish(const Server& server, const Job& job) {
       break;
     case ServerKind::kCard:
       clock_.End(VirtualClock::kCompute);
+      core_->ComputeDone(job.op, Status());
+      break;
+    case ServerKind::kHostCompute:
+      clock_.End(VirtualClock::kHostCompute);
       core_->ComputeDone(job.op, Status());
       break;
     case ServerKind::kReduce:

@@ -49,7 +49,16 @@ class VirtualMachine final : private scheduler::Sink {
   uint64_t events() const { return sequence_; }
 
  private:
-  enum class ServerKind : uint8_t { kDrive, kToCard, kToHost, kTable, kDispatch, kCard, kReduce };
+  enum class ServerKind : uint8_t {
+    kDrive,
+    kToCard,
+    kToHost,
+    kTable,
+    kDispatch,
+    kCard,
+    kHostCompute,
+    kReduce
+  };
   struct Job {
     scheduler::OpId op = 0;
     Nanos ready = 0;  // not to begin before
@@ -59,6 +68,7 @@ class VirtualMachine final : private scheduler::Sink {
     uint32_t count = 0;   // pieces of a copy, units of a wave
     uint32_t pairs = 0;   // of a wave
     bool staged = false;  // a wave of misses
+    Nanos host = 0;       // a wave of the host: what its units take together
   };
   struct Server {
     ServerKind kind = ServerKind::kDrive;
@@ -108,6 +118,7 @@ class VirtualMachine final : private scheduler::Sink {
   std::vector<Server> servers_;
   uint32_t first_card_ = 0;  // per card: to card, to host, table, compute
   uint32_t dispatch_ = 0;
+  uint32_t host_compute_ = 0;
   uint32_t reduce_ = 0;
   std::vector<uint32_t> stirred_;
   std::vector<Event> events_;  // a heap, the next on top

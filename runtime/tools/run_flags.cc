@@ -135,7 +135,12 @@ void RunFlags::AddTo(CLI::App* app) {
   app->add_option("--placement", placement_, "Which card runs a unit: ep (by expert number)")
       ->capture_default_str()
       ->group(cards);
-  app->add_option("--miss", miss_, "What a miss does: stage (copy it to the card)")
+  app->add_option("--miss", miss_,
+                  "What a miss does:\n"
+                  "  stage: it is copied to the card\n"
+                  "  host: the host computes it from RAM, where few rows route to it (8); what the "
+                  "policy admits is loaded behind\n"
+                  "  auto: split between both by the costs of --profile, so that they end together")
       ->capture_default_str()
       ->group(cards);
 
@@ -204,6 +209,8 @@ void RunFlags::AddTo(CLI::App* app) {
       "\\\n"
       "      --link-rate 3GB --host-tier 8GB --host-tier-mode exclusive\n"
       "  berth run model.gguf --trace t.safetensors --policy heat:pins=40% --json run.json\n"
+      "  berth run model.gguf --trace t.safetensors --host-tier 32GB --miss auto --profile "
+      "my.json\n"
       "  berth run model.gguf --trace t.safetensors --requests 0-9 --save-learned heat\n"
       "  berth run model.gguf --trace t.safetensors --requests 10-19 --warm heat");
 }
@@ -256,6 +263,19 @@ Status RunFlags::Cards(RuntimeOptions* options) const {
   return Status();
 }
 
+Status RunFlags::Miss(MissChoice* miss) const {
+  if (miss_ == "in-place") {
+    return InvalidArgumentError(
+        "--miss in-place: the card would read units from host memory that is mapped into it, which "
+        "needs the GPU backend, and this build has none: use stage, host or auto");
+  }
+  BERTH_RETURN_IF_ERROR(OneOf("--miss", miss_, {"stage", "host", "auto"}));
+  *miss = miss_ == "stage"  ? MissChoice::kStage
+          : miss_ == "host" ? MissChoice::kHost
+                            : MissChoice::kAuto;
+  return Status();
+}
+
 Status RunFlags::ReadProfile() {
   if (profile_.empty()) return Status();
   BERTH_ASSIGN_OR_RETURN(machine_, FindMachineProfile(profile_));
@@ -288,7 +308,7 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
   BERTH_RETURN_IF_ERROR(KnownPolicy("--host-policy", runtime_.host_policy, future));
   BERTH_RETURN_IF_ERROR(OneOf("--slots", slots_, {"auto", "shared", "per-layer"}));
   BERTH_RETURN_IF_ERROR(OneOf("--placement", placement_, {"ep"}));
-  BERTH_RETURN_IF_ERROR(OneOf("--miss", miss_, {"stage"}));
+  BERTH_RETURN_IF_ERROR(Miss(&runtime_.miss));
   RunOptions options;
   options.runtime = runtime_;
   options.runtime.model = model_;
@@ -309,6 +329,7 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
         "--prefetch auto: the simulator needs to know the machine: give --profile, or a size");
   }
   BERTH_RETURN_IF_ERROR(ReadProfile());
+  options.runtime.profile = profile_;
   BERTH_RETURN_IF_ERROR(Cards(&options.runtime));
   BERTH_RETURN_IF_ERROR(Bytes("--host-tier", host_tier_, &options.runtime.host_tier_bytes));
   BERTH_RETURN_IF_ERROR(Bytes("--staging", staging_, &options.runtime.staging_bytes));

@@ -38,6 +38,7 @@ class RunFlags {
  private:
   Status ReadConfig(CLI::App* app);
   Status ReadProfile();
+  Status Miss(MissChoice* miss) const;
   void TakeProfile(RunOptions* options) const;
   Status Cards(RuntimeOptions* options) const;
 

@@ -12,14 +12,20 @@ namespace {
 
 using nlohmann::json;
 
+std::string MissName(MissChoice miss) {
+  return miss == MissChoice::kStage ? "stage" : miss == MissChoice::kHost ? "host" : "auto";
+}
+
 std::string Percent(double share) { return absl::StrFormat("%.1f", 100 * share); }
 
 struct Sums {
   uint64_t hits = 0, hits_late = 0, misses = 0, ring = 0, h2d = 0, d2h = 0;
+  uint64_t host_computed = 0, behind_loads = 0, behind_dropped = 0, behind_bytes = 0;
 };
 
 uint64_t BytesIn(const CardCounters& card) {
-  return card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm;
+  return card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm +
+         card.bytes_h2d_behind;
 }
 
 Sums SumCards(const Counters& c) {
@@ -31,6 +37,10 @@ Sums SumCards(const Counters& c) {
     s.ring += card.ring_units;
     s.h2d += BytesIn(card);
     s.d2h += card.bytes_d2h;
+    s.host_computed += card.host_computed;
+    s.behind_loads += card.behind_loads;
+    s.behind_dropped += card.behind_dropped;
+    s.behind_bytes += card.bytes_h2d_behind;
   }
   return s;
 }
@@ -48,7 +58,8 @@ uint32_t HostSlots(const RuntimeInfo& info) {
 // What the parts of the clock leave unexplained: steps were under way, but nothing computed, moved
 // or was read; and time of the caller that it did not account for itself.
 double Unexplained(const RunReport& r) {
-  return r.wall_s - r.stats.time.device_s - r.stats.time.link_s - r.stats.time.storage_s -
+  const TimeSplit& time = r.stats.time;
+  return r.wall_s - time.device_s - time.host_compute_s - time.link_s - time.storage_s -
          r.inputs_s - r.host_s;
 }
 
@@ -78,6 +89,17 @@ void AddAhead(const RunReport& r, Facts* facts) {
   }
 }
 
+// What the host computed, where it may.
+void AddMisses(const RunReport& r, Facts* facts) {
+  if (r.miss == MissChoice::kStage) return;
+  const Sums sums = SumCards(r.stats.counters);
+  facts->Add("misses", MissName(r.miss) + ": the host computed " + FormatCount(sums.host_computed) +
+                           " of " + FormatCount(sums.misses) + "; " +
+                           FormatCount(sums.behind_loads) + " of them (" +
+                           FormatBytes(sums.behind_bytes) + ") were loaded behind their steps, " +
+                           FormatCount(sums.behind_dropped) + " not, for want of a free link");
+}
+
 void AddFacts(const RunReport& r, Facts* facts) {
   const Counters& c = r.stats.counters;
   facts->Add("replayed", FormatCount(r.tokens) + " tokens in " + FormatCount(c.passes) +
@@ -86,6 +108,7 @@ void AddFacts(const RunReport& r, Facts* facts) {
   facts->Add("policy", r.policy + (r.info.chunk == 0 ? ", whole steps staged at once"
                                                      : ", chunks of " + FormatCount(r.info.chunk)));
   AddAhead(r, facts);
+  AddMisses(r, facts);
   facts->Add("machine", r.info.machine);
   facts->Add("arithmetic", r.info.arithmetic + (r.info.isa.empty() ? "" : " on " + r.info.isa));
   facts->Add("reads", r.info.io_rung +
@@ -134,16 +157,22 @@ std::string HitTable(const RunReport& r) {
 
 std::string MoveTable(const RunReport& r) {
   const Counters& c = r.stats.counters;
-  Table table(
-      {{"tier", Align::kLeft}, {"evicted (units)"}, {"through the ring (units)"}, {"in"}, {"out"}});
+  Table table({{"tier", Align::kLeft},
+               {"evicted (units)"},
+               {"through the ring (units)"},
+               {"on the host (units)"},
+               {"in"},
+               {"out"}});
   for (size_t i = 0; i < c.cards.size(); ++i) {
     const CardCounters& card = c.cards[i];
     table.AddRow({r.info.cards[i].device, FormatCount(card.evicted), FormatCount(card.ring_units),
-                  FormatBytes(BytesIn(card)), FormatBytes(card.bytes_d2h)});
+                  FormatCount(card.host_computed), FormatBytes(BytesIn(card)),
+                  FormatBytes(card.bytes_d2h)});
   }
-  table.AddRow({"host tier", FormatCount(c.host.evicted), "", FormatBytes(StorageBytes(c)),
+  table.AddRow({"host tier", FormatCount(c.host.evicted), "", "", FormatBytes(StorageBytes(c)),
                 FormatBytes(SumCards(c).h2d)});
-  table.AddRow({"storage", "", "", "", FormatBytes(StorageBytes(c) + c.storage.bytes_alignment)});
+  table.AddRow(
+      {"storage", "", "", "", "", FormatBytes(StorageBytes(c) + c.storage.bytes_alignment)});
   return table.ToString();
 }
 
@@ -161,6 +190,9 @@ std::string TimeTable(const RunReport& r) {
   };
   const Sums sums = SumCards(r.stats.counters);
   add("device computes", r.stats.time.device_s, "");
+  if (r.miss != MissChoice::kStage) {
+    add("host computes alone", r.stats.time.host_compute_s, "");
+  }
   add("link alone", r.stats.time.link_s, rate(sums.h2d + sums.d2h));
   add("storage alone", r.stats.time.storage_s, rate(StorageBytes(r.stats.counters)));
   if (r.simulated) add("host sends out", r.host_s, "");
@@ -183,6 +215,8 @@ json RequestJson(const RunOptions& o) {
           {"host_tier_bytes", o.runtime.host_tier_bytes},
           {"host_tier_mode", o.runtime.host_exclusive ? "exclusive" : "inclusive"},
           {"chunk", o.runtime.chunk},
+          {"miss", MissName(o.runtime.miss)},
+          {"profile", o.runtime.profile},
           {"ring", o.runtime.ring_units},
           {"threads", o.runtime.threads},
           {"seed", o.runtime.seed},
@@ -210,9 +244,14 @@ json CardJson(const CardInfo& info, const CardCounters& c) {
           {"misses", c.misses},
           {"hit_rate", Rate(c.hits, c.requests)},
           {"ring_units", c.ring_units},
+          {"host_computed", c.host_computed},
           {"inserted", c.inserted},
           {"evicted", c.evicted},
           {"waves", c.waves},
+          {"host_waves", c.host_waves},
+          {"behind_loads", c.behind_loads},
+          {"behind_dropped", c.behind_dropped},
+          {"bytes_h2d_behind", c.bytes_h2d_behind},
           {"prefetch_admitted", c.prefetch_admitted},
           {"prefetch_dropped", c.prefetch_dropped},
           {"prefetch_resident", c.prefetch_resident},
@@ -275,6 +314,10 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
   json made = {{"hits", sums.hits},
                {"hits_late", sums.hits_late},
                {"misses", sums.misses},
+               {"miss", MissName(r.miss)},
+               {"host_computed", sums.host_computed},
+               {"behind_loads", sums.behind_loads},
+               {"behind_dropped", sums.behind_dropped},
                {"hit_rate", Rate(sums.hits, sums.hits + sums.misses)},
                {"distinct_units", c.distinct_units},
                {"rows", c.rows},
@@ -308,6 +351,7 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
                {"memory", MemoryJson(r)},
                {"time",
                 {{"device_s", r.stats.time.device_s},
+                 {"host_compute_s", r.stats.time.host_compute_s},
                  {"link_s", r.stats.time.link_s},
                  {"storage_s", r.stats.time.storage_s},
                  {"inputs_s", r.inputs_s},

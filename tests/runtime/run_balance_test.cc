@@ -48,6 +48,10 @@ TEST(RunBalance, EveryBrokenSumIsFound) {
       [](Stats* s) { ++s->counters.cards[0].bytes_h2d_warm; },
       [](Stats* s) { ++s->counters.host.warm_misses; },
       [](Stats* s) { ++s->counters.storage.units_warm; },
+      [](Stats* s) { ++s->counters.cards[0].host_computed; },
+      [](Stats* s) { ++s->counters.cards[0].behind_loads; },
+      [](Stats* s) { s->counters.cards[0].behind_dropped = s->counters.cards[0].misses + 1; },
+      [](Stats* s) { ++s->counters.cards[0].bytes_h2d_behind; },
   };
   for (size_t i = 0; i < tampers.size(); ++i) {
     Stats bad = good;

@@ -32,6 +32,7 @@ struct Way {
   uint64_t host_tier = 0;
   bool exclusive = false;
   std::string policy = "lfu";
+  MissChoice miss = MissChoice::kStage;
 };
 
 class SessionAllocation : public ::testing::TestWithParam<Way> {};
@@ -46,6 +47,7 @@ TEST_P(SessionAllocation, AWarmStepAllocatesNothing) {
   options.host_tier_bytes = way.host_tier;
   options.host_exclusive = way.exclusive;
   options.policy = options.host_policy = way.policy;
+  options.miss = way.miss;
   const auto runtime = OpenRuntime(options);
   ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
   const auto session = (*runtime)->NewSession();
@@ -88,7 +90,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Way{"Gguf"}, Way{"Pack", true}, Way{"Pread", false, "pread"},
                       Way{"Buffered", true, "buffered", 2},
                       Way{"Inclusive", false, "auto", 2, 1'200'000, false, "lru"},
-                      Way{"Exclusive", true, "auto", 2, 1'200'000, true, "heat"}),
+                      Way{"Exclusive", true, "auto", 2, 1'200'000, true, "heat"},
+                      Way{"OnHost", false, "auto", 1, 0, false, "lfu", MissChoice::kHost},
+                      Way{"Split", false, "auto", 2, 1'200'000, true, "lru", MissChoice::kAuto}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

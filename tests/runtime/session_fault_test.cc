@@ -24,9 +24,10 @@ struct Outcome {
 
 // Runs the works over a storage with these faults. A step that fails says which unit it was.
 Outcome RunWorks(const std::string& model, const io::FaultPlan& plan, UnitRef flipped,
-                 bool checksums = true) {
+                 bool checksums = true, MissChoice miss = MissChoice::kStage) {
   Outcome outcome;
   RuntimeOptions options = SessionOptionsOf(model, SmallModel::Get().minimum_arena);
+  options.miss = miss;
   options.verify_checksums = checksums;
   const auto runtime = OpenRuntime(options, Faulty(plan));
   EXPECT_TRUE(runtime.ok()) << runtime.status().ToString();
@@ -68,6 +69,45 @@ TEST(SessionFault, APackFindsEveryFlippedBit) {
       RunWorks(SmallModel::Get().pack, FlipsEverywhere(), {}, /*checksums=*/false);
   EXPECT_EQ(unproved.failed, 0u);
   EXPECT_GT(unproved.wrong, 0u);
+}
+
+// What the host computes is proved before, as what is copied is.
+TEST(SessionFault, TheHostComputesNoFlippedBit) {
+  const Outcome outcome = RunWorks(SmallModel::Get().pack, FlipsEverywhere(), {},
+                                   /*checksums=*/true, MissChoice::kHost);
+  EXPECT_GT(outcome.failed, 0u);
+  EXPECT_LT(outcome.failed, kWorks * kRounds);
+  EXPECT_EQ(outcome.wrong, 0u);
+}
+
+TEST(SessionFault, AUnitThatTheHostCannotReadFailsItsOwnSteps) {
+  const std::string& model = SmallModel::Get().gguf;
+  const UnitRef lost{1, static_cast<uint32_t>(Work(5).ids[0])};
+  const auto catalog = Catalog::Open(model);
+  ASSERT_TRUE(catalog.ok());
+  const Extent extent = (*catalog)->extents((*catalog)->unit(lost)).back();
+  io::FaultPlan plan;
+  plan.ranges.push_back({io::Fault::kIoErrorStays, extent.file, extent.offset + 4096,
+                         extent.offset + extent.bytes - 4096, /*times=*/0});
+  RuntimeOptions options = SessionOptionsOf(model, SmallModel::Get().minimum_arena);
+  options.miss = MissChoice::kHost;
+  const auto runtime = OpenRuntime(options, Faulty(plan));
+  ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+  const auto session = (*runtime)->NewSession();
+  ASSERT_TRUE(session.ok());
+  uint32_t failed = 0;
+  for (uint32_t i = 0; i < kWorks; ++i) {
+    Work work(i);
+    const Result<Ticket> ticket = (*session)->Enqueue(work.Prepare());
+    ASSERT_TRUE(ticket.ok());
+    const bool done = (*session)->Wait(*ticket).ok();
+    EXPECT_EQ(done, !work.Uses(lost)) << i;
+    if (done) {
+      EXPECT_EQ(work.y, ExpectedOutputs(kWorks)[i]);
+    }
+    failed += done ? 0 : 1;
+  }
+  EXPECT_GT(failed, 0u);
 }
 
 TEST(SessionFault, SoDoesASidecar) {

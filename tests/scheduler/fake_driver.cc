@@ -170,7 +170,7 @@ void FakeDriver::Publish(const PublishAction& action) {
 void FakeDriver::Compute(const ComputeAction& action) {
   truth_->BeginWave(action);
   steps_->BeginWave(action);
-  WaveRecord record{action.ticket, action.card, action.wave, {}, {}};
+  WaveRecord record{action.ticket, action.card, action.on_host, action.wave, {}, {}};
   for (const WaveUnit& unit : action.units) {
     record.units.push_back(unit);
     const auto pairs = action.pairs.subspan(unit.first_pair, unit.pair_count);
@@ -278,7 +278,7 @@ void FakeDriver::CheckCounters() {
   const Geometry& g = core_options_.geometry;
   const Counters& c = core_->counters();
   struct Moved {
-    uint64_t up = 0, up_bytes = 0, down_bytes = 0, waves = 0;
+    uint64_t up = 0, up_bytes = 0, down_bytes = 0, waves = 0, host_waves = 0, host_units = 0;
   };
   std::vector<Moved> moved(core_options_.cards.size());
   for (const CopyAction& copy : copies) {
@@ -286,17 +286,22 @@ void FakeDriver::CheckCounters() {
     card.up += copy.to_card ? 1 : 0;
     (copy.to_card ? card.up_bytes : card.down_bytes) += g.payload_bytes(copy.unit);
   }
-  for (const WaveRecord& wave : waves) ++moved[wave.card].waves;
+  for (const WaveRecord& wave : waves) {
+    Moved& card = moved[wave.card];
+    ++(wave.on_host ? card.host_waves : card.waves);
+    if (wave.on_host) card.host_units += wave.units.size();
+  }
   for (size_t i = 0; i < moved.size(); ++i) {
     const CardCounters& card = c.cards[i];
     promises_.Expect(moved[i].up == card.units_h2d &&
-                         moved[i].up_bytes ==
-                             card.bytes_h2d_demand + card.bytes_h2d_prefetch + card.bytes_h2d_warm,
+                         moved[i].up_bytes == card.bytes_h2d_demand + card.bytes_h2d_prefetch +
+                                                  card.bytes_h2d_warm + card.bytes_h2d_behind,
                      "copies to card ", i, " differ from the counters");
     promises_.Expect(moved[i].down_bytes == card.bytes_d2h, "copies from card ", i,
                      " differ from the counters");
-    promises_.Expect(moved[i].waves == card.waves, "waves of card ", i,
-                     " differ from the counters");
+    promises_.Expect(moved[i].waves == card.waves && moved[i].host_waves == card.host_waves &&
+                         moved[i].host_units == card.host_computed,
+                     "waves of card ", i, " differ from the counters");
   }
   uint64_t read_bytes = 0, whole = 0;
   for (const ReadAction& read : reads) {

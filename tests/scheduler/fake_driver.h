@@ -84,7 +84,9 @@ class FakeDriver final : public Sink {
   // ---- the record
   struct WaveRecord {
     TicketId ticket;
-    uint32_t card, wave;
+    uint32_t card;
+    bool on_host;
+    uint32_t wave;
     std::vector<WaveUnit> units;
     std::vector<std::vector<uint32_t>> pairs;  // per unit
   };

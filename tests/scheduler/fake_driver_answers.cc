@@ -154,7 +154,9 @@ Status FakeDriver::End(Pending* pending, const Status& outcome) {
     case What::kCompute: {
       std::vector<UnitIndex> flipped;
       for (const WaveUnit& unit : pending->compute.units) {
-        if (truth_->Flipped(unit.slot, unit.unit)) flipped.push_back(unit.unit);
+        const bool wrong = pending->compute.on_host ? truth_->Flipped(unit.host, unit.unit)
+                                                    : truth_->Flipped(unit.slot, unit.unit);
+        if (wrong) flipped.push_back(unit.unit);
       }
       truth_->EndWave(pending->compute);
       steps_->EndWave(pending->compute, flipped);
@@ -232,7 +234,7 @@ Promises::Event FakeDriver::EventOf(const Pending& pending, bool ends) const {
       break;
     case What::kCompute:
       event.what = ends ? "wave ends" : "wave begins";
-      event.where = "card";
+      event.where = pending.compute.on_host ? "host for card" : "card";
       event.number = pending.compute.card;
       break;
   }

@@ -78,9 +78,13 @@ std::string PlayPlan(const Plan& plan, const std::vector<Action>& script) {
   return driver.error();
 }
 
-void Add(const FakeDriver& driver, SeedTotals* totals) {
+void Add(FakeDriver& driver, SeedTotals* totals) {
   totals->closed += driver.closed() ? 1 : 0;
   totals->failed_steps += driver.failed_steps();
+  for (const CardCounters& card : driver.core().counters().cards) {
+    totals->host_computed += card.host_computed;
+    totals->behind_loads += card.behind_loads;
+  }
   totals->flips_found += driver.flips_found();
   totals->carrying_steps += driver.carrying_steps();
   for (size_t f = 0; f < kFaultKinds; ++f) totals->faults[f] += driver.faults().counts()[f];

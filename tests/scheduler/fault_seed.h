@@ -24,6 +24,8 @@ struct SeedTotals {
   uint64_t closed = 0;
   uint64_t steps = 0;
   uint64_t failed_steps = 0;
+  uint64_t host_computed = 0;  // units
+  uint64_t behind_loads = 0;
   uint64_t flips_found = 0;     // by checksums
   uint64_t carrying_steps = 0;  // done with a wrong bit, where there are none
   std::array<uint64_t, kFaultKinds> faults = {};

@@ -42,6 +42,8 @@ void Print(const SeedTotals& t, double seconds) {
       "%llu seeds in %.1f s: %llu steps, %llu failed; %llu seeds closed in the middle, "
       "%llu played in two orders\n",
       n(t.seeds), seconds, n(t.steps), n(t.failed_steps), n(t.closed), n(t.compared));
+  std::printf("the host computed %llu missed units, %llu of them were loaded behind their steps\n",
+              n(t.host_computed), n(t.behind_loads));
   std::printf(
       "flipped bits: %llu found by checksums, %llu steps carried one where there are none\n",
       n(t.flips_found), n(t.carrying_steps));
@@ -59,6 +61,8 @@ void Add(const SeedTotals& from, SeedTotals* to) {
   to->closed += from.closed;
   to->steps += from.steps;
   to->failed_steps += from.failed_steps;
+  to->host_computed += from.host_computed;
+  to->behind_loads += from.behind_loads;
   to->flips_found += from.flips_found;
   to->carrying_steps += from.carrying_steps;
   for (size_t f = 0; f < kFaultKinds; ++f) to->faults[f] += from.faults[f];

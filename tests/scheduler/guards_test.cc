@@ -73,5 +73,12 @@ TEST(GuardsTest, DecideOnACompletionsOrder) {
   ExpectCaught(Guard::kIgnoreCompletionOrder, "another order of answers led to other decisions");
 }
 
+TEST(GuardsTest, ComputeBeforeTheRead) {
+  ExpectCaught(Guard::kComputeAfterRead, "a host wave starts on a slot without unit");
+}
+TEST(GuardsTest, ReadIntoWhatTheHostComputesFrom) {
+  ExpectCaught(Guard::kKeepWhileComputed, "a read into a slot that the host computes from");
+}
+
 }  // namespace
 }  // namespace berth::scheduler

@@ -101,6 +101,42 @@ void DrawTiers(CoreOptions* o, uint32_t cards, Random* random) {
   o->host_exclusive = r.OneIn(2);
 }
 
+// Costs of any proportion, that most splits come up; at times the host goes without.
+MissCosts RandomCosts(const CoreOptions& o, Random* random) {
+  Random& r = *random;
+  const Geometry& g = o.geometry;
+  MissCosts costs;
+  costs.rows = o.exact_rows;
+  const uint64_t link = r.In(1, 400), host = r.In(1, 400), read = r.In(1, 400), card = r.In(1, 60);
+  for (uint32_t l = 0; l < g.layers; ++l) {
+    costs.read.push_back(read);
+    for (uint32_t n = 1; n <= costs.rows; ++n) costs.host.push_back(host * (2 + n) / 3);
+  }
+  for (size_t c = 0; c < o.cards.size(); ++c) {
+    CardMissCosts k;
+    k.lead = r.Below(20);
+    k.tail = r.Below(20);
+    for (uint32_t l = 0; l < g.layers; ++l) {
+      k.copy.push_back(link + r.Below(20));
+      k.call.push_back(r.Below(40));
+      for (uint32_t n = 1; n <= costs.rows; ++n) k.unit.push_back(card * n);
+    }
+    costs.cards.push_back(std::move(k));
+  }
+  costs.rest = r.OneIn(2) ? 0 : r.Below(2000);
+  costs.rest_row = r.Below(100);
+  return costs;
+}
+
+void DrawMisses(CoreOptions* o, Random* random) {
+  Random& r = *random;
+  o->miss = static_cast<CoreOptions::Miss>(r.Below(3));
+  o->exact_rows = r.OneIn(3) ? 8 : r.In(1, 4);
+  o->max_behind = r.OneIn(3) ? 1 : r.In(1, 8);
+  const bool costs = o->miss == CoreOptions::Miss::kAuto || r.OneIn(2);
+  if (costs) o->miss_costs = RandomCosts(*o, random);
+}
+
 }  // namespace
 
 CoreOptions SmallMachine(uint32_t layers, uint32_t experts, uint32_t top_k, uint32_t slots) {
@@ -153,6 +189,7 @@ CoreOptions RandomMachine(uint64_t seed) {
   o.max_leases = 3;
   o.max_lease_units = 4;
   o.max_prefetch_units = r.Below(9);
+  DrawMisses(&o, &r);
   return o;
 }
 

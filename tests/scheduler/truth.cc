@@ -30,6 +30,8 @@ Truth::Truth(const CoreOptions& options, bool checksums, Promises* promises)
 
 void Truth::BeginRead(const ReadAction& action) {
   Slot& to = At(action.to);
+  promises_->Expect(to.computing == 0, "unit ", action.unit,
+                    ": a read into a slot that the host computes from");
   promises_->Expect(to.readers == 0, "unit ", action.unit,
                     ": a read into a slot that is being copied from");
   promises_->Expect(to.writer == 0 || to.writer == action.op, "unit ", action.unit,
@@ -195,21 +197,42 @@ void Truth::CheckTablesAre(const Core& core) {
 
 void Truth::BeginWave(const ComputeAction& action) {
   CheckWave(action, "starts");
-  for (const WaveUnit& unit : action.units) ++At(unit.slot).readers;
+  for (const WaveUnit& unit : action.units) {
+    if (action.on_host) {
+      ++At(unit.host).computing;
+      ++At(unit.host).readers;
+    } else {
+      ++At(unit.slot).readers;
+    }
+  }
 }
 
 void Truth::EndWave(const ComputeAction& action) {
   CheckWave(action, "ends");
-  for (const WaveUnit& unit : action.units) --At(unit.slot).readers;
+  for (const WaveUnit& unit : action.units) {
+    if (action.on_host) {
+      --At(unit.host).computing;
+      --At(unit.host).readers;
+    } else {
+      --At(unit.slot).readers;
+    }
+  }
 }
 
 void Truth::CheckWave(const ComputeAction& action, const char* when) {
   for (const WaveUnit& unit : action.units) {
-    const Slot& slot = At(unit.slot);
-    promises_->Expect(slot.writer == 0 && Holds(slot, unit.unit), "a wave ", when,
-                      " on a slot without unit ", unit.unit);
+    const Slot& slot = action.on_host ? At(unit.host) : At(unit.slot);
+    promises_->Expect(slot.writer == 0 && Holds(slot, unit.unit),
+                      action.on_host ? "a host wave " : "a wave ", when, " on a slot without unit ",
+                      unit.unit);
     promises_->Expect(!checksums_ || slot.flips == 0, "a wave ", when,
                       " on wrong bytes, and there are checksums: unit ", unit.unit);
+    if (action.on_host) {
+      promises_->Expect(
+          options_.miss != CoreOptions::Miss::kStage && unit.pair_count <= options_.exact_rows,
+          "the host computes unit ", unit.unit, ", and it may not");
+      continue;
+    }
     promises_->Expect(unit.slot.card == action.card, "a wave names a slot of another card");
     promises_->Expect(unit.slot.ring || Same(table_[unit.unit].slot, unit.slot), "a wave ", when,
                       " while the table entry of unit ", unit.unit, " points elsewhere");

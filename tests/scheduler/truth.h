@@ -53,8 +53,9 @@ class Truth {
     uint8_t flips = 0;                 // extents with a wrong bit
     bool failed = false;
     bool uncertain = false;  // of the arena: a table update of it failed, it is dead
-    uint32_t readers = 0;
-    uint32_t pieces = 0;  // being written
+    uint32_t readers = 0;    // waves and copies
+    uint32_t computing = 0;  // of these, waves of the host
+    uint32_t pieces = 0;     // being written
     uint32_t written = 0;
     uint32_t listed = 0;    // table entries that point here
     uint32_t updating = 0;  // table updates under way

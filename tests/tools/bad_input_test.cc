@@ -180,7 +180,8 @@ TEST_F(BadInput, FlagsThatAreNotKnown) {
   ExpectRun({"--host-tier-mode", "exclusive"}, 2, "--host-tier");
   ExpectRun({"--slots", "perlayer"}, 2, "did you mean 'per-layer'?");
   ExpectRun({"--placement", "epp"}, 2, "did you mean 'ep'?");
-  ExpectRun({"--miss", "host"}, 2, "expected stage");
+  ExpectRun({"--miss", "hots"}, 2, "did you mean 'host'?");
+  ExpectRun({"--miss", "in-place"}, 2, "needs the GPU backend");
   ExpectRun({"--io", "telepathy"}, 2, "telepathy");
   ExpectRun({"--chunk", "0"}, 2, "--chunk");
   ExpectRun({"--chunk", "4294967296"}, 2, "--chunk");

@@ -56,6 +56,32 @@ TEST(SimulateCommand, SaysWhatARunSays) {
   EXPECT_NEAR(explained, simulated["wall_s"].get<double>(), 1e-9);
 }
 
+// Where misses are split by a profile's costs, both split alike: also where a run imposes the
+// profile's rate on its link.
+TEST(SimulateCommand, SplitsMissesAsARunDoes) {
+  const std::string profile = SmallModel::Get().File("split.json");
+  std::ofstream(profile) << R"({"name": "split", "links": [{"card": "host:0", "bytes_per_s": 2e9,
+      "rates": [{"bytes": 4096, "bytes_per_s": 5e8}, {"bytes": 1000000, "bytes_per_s": 2e9}]}],
+      "host": {"compute": [{"rows": 1, "bytes_per_s": 1.5e9}], "pass_s": 1e-4}})";
+  const std::vector<std::string> flags = {"--arena",  "600kB", "--host-tier", "4MB",
+                                          "--miss",   "auto",  "--profile",   profile,
+                                          "--policy", "lru"};
+  const json run = Report(With("run", flags));
+  const json simulated = Report(With("simulate", flags));
+  for (const char* name : {"decisions", "hits", "misses", "host_computed", "behind_loads",
+                           "behind_dropped", "bytes_h2d"}) {
+    EXPECT_EQ(run[name], simulated[name]) << name;
+  }
+  EXPECT_GT(run["host_computed"].get<uint64_t>(), 0u);
+  EXPECT_LT(run["host_computed"].get<uint64_t>(), run["misses"].get<uint64_t>());
+  EXPECT_EQ(run["miss"], "auto");
+  EXPECT_EQ(run["request"]["miss"], "auto");
+  EXPECT_TRUE(simulated["time"].contains("host_compute_s"));
+  const json staged = Report(With("run", {"--arena", "600kB", "--host-tier", "4MB"}));
+  EXPECT_EQ(staged["output_hash"], run["output_hash"]);
+  EXPECT_EQ(staged["host_computed"], 0);
+}
+
 TEST(SimulateCommand, NeedsNoModel) {
   const std::string& trace = SmallModel::Get().trace;
   const json report = Report({"simulate", "--trace", trace, "--unit-bytes", "1MB", "--profile",

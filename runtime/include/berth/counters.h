@@ -14,9 +14,12 @@ struct CardCounters {
   uint64_t hits_late = 0;   // timing: of the hits, those whose bytes were still moving
   uint64_t misses = 0;      // given a slot now, or run from the ring
   uint64_t ring_units = 0;  // of the misses, those that ran from the ring
-  uint64_t inserted = 0;    // units that got a slot, for whatever reason
+  // Of the misses, those that the host computed where their bytes lie in RAM.
+  uint64_t host_computed = 0;
+  uint64_t inserted = 0;  // units that got a slot, for whatever reason
   uint64_t evicted = 0;
-  uint64_t waves = 0;
+  uint64_t waves = 0;       // that the card computed
+  uint64_t host_waves = 0;  // that the host computed, of units placed here
   uint64_t prefetch_admitted = 0;
   uint64_t prefetch_dropped = 0;
   uint64_t prefetch_resident = 0;  // hinted, but had a slot already
@@ -27,10 +30,15 @@ struct CardCounters {
   uint64_t bytes_prefetch_wasted = 0;  // units x size
   uint64_t lease_loads = 0;            // units loaded because a lease asked for them
   uint64_t warm_loads = 0;             // units loaded before the first step
-  uint64_t units_h2d = 0;              // copies to the card that were decided
-  uint64_t bytes_h2d_demand = 0;       // units x size
+  // Of the units that the host computed and the policy admitted: loaded behind their step, which
+  // does not wait for them; and not loaded, because too many such loads would stand before them.
+  uint64_t behind_loads = 0;
+  uint64_t behind_dropped = 0;
+  uint64_t units_h2d = 0;         // copies to the card that were decided
+  uint64_t bytes_h2d_demand = 0;  // units x size
   uint64_t bytes_h2d_prefetch = 0;
   uint64_t bytes_h2d_warm = 0;
+  uint64_t bytes_h2d_behind = 0;
   uint64_t units_d2h = 0;
   uint64_t bytes_d2h = 0;
 };

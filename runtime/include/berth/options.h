@@ -20,6 +20,15 @@ struct CardConfig {
 // Which slots a unit may take within its size class.
 enum class SlotSharingChoice : uint8_t { kAuto, kShared, kPerLayer };
 
+// What a step does with a unit that is not in its card's arena. Outputs are the same bits.
+enum class MissChoice : uint8_t {
+  kStage,  // it is copied to its card and computed there
+  // The host computes it where its bytes lie in RAM, if its step has few rows for it; a unit that
+  // the policy admits is loaded behind the step, as far as the link is free.
+  kHost,
+  kAuto,  // split between these two, so that both end about together by what `profile` says
+};
+
 struct RuntimeOptions {
   std::string model;        // a GGUF, any of its shards, or a pack
   std::string conventions;  // of an architecture that is not in the table; see docs/formats.md
@@ -27,7 +36,11 @@ struct RuntimeOptions {
 
   std::string policy = "hazard";  // of the arenas: "name" or "name:key=value,..."
   SlotSharingChoice slots = SlotSharingChoice::kAuto;
-  uint32_t chunk = 8;        // missed units per wave
+  uint32_t chunk = 8;  // missed units per wave
+  MissChoice miss = MissChoice::kStage;
+  // What things cost on this machine, for misses that the host may compute: a machine profile's
+  // file, or the name of a built-in one (docs/formats.md). Empty: that page's defaults.
+  std::string profile;
   uint32_t ring_units = 0;   // units that run without a slot at once; 0: two waves
   uint32_t sweep_rows = 64;  // a step of more rows is a prompt's sweep
   double sweep_share = 0.5;  // of a pool that sweeps may take from decode

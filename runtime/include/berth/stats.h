@@ -12,12 +12,15 @@ namespace berth {
 
 // Wall time since Open, split so that it adds up: at every moment the first that applies.
 struct TimeSplit {
-  double device_s = 0;   // a card computed
-  double link_s = 0;     // a copy was under way, nothing computed
-  double storage_s = 0;  // a read was under way, nothing copied or computed
-  double other_s = 0;    // steps were enqueued, but none of these: decisions, hand-overs
-  double idle_s = 0;     // nothing was enqueued: the caller's own time
-  double total_s() const { return device_s + link_s + storage_s + other_s + idle_s; }
+  double device_s = 0;        // a card computed
+  double host_compute_s = 0;  // the host computed missed units, no card computed
+  double link_s = 0;          // a copy was under way, nothing computed
+  double storage_s = 0;       // a read was under way, nothing copied or computed
+  double other_s = 0;         // steps were enqueued, but none of these: decisions, hand-overs
+  double idle_s = 0;          // nothing was enqueued: the caller's own time
+  double total_s() const {
+    return device_s + host_compute_s + link_s + storage_s + other_s + idle_s;
+  }
 };
 
 // Bytes that drivers saw moving (the counters are what the core decided to move).

@@ -48,6 +48,7 @@ class VirtualMachineTest : public ::testing::Test {
     PlanInputs inputs;
     inputs.options = &options_;
     inputs.model = &*sizes;
+    inputs.profile = &profile;
     inputs.available_bytes = uint64_t{1} << 40;
     inputs.card_free_bytes.assign(cards, 1 << 20);
     Result<MemoryPlan> plan = PlanMemory(inputs);
@@ -128,6 +129,44 @@ TEST_F(VirtualMachineTest, HostSendsUnitsOut) {
   Step({1, 0});
   EXPECT_EQ(machine_->now() - before, 10u + 2 * 300 + 2048);
   EXPECT_EQ(machine_->clock().spent(VirtualClock::kHost), 2u * 700 + 2 * 300);
+}
+
+// One nanosecond a byte on the host.
+TEST_F(VirtualMachineTest, HostComputesBesideReadsAndCopies) {
+  MachineProfile profile = Plain();
+  profile.host.compute = {{1}, {0}, {1e9}};
+  options_.miss = MissChoice::kHost;
+  Make(profile);
+  Step({0, 1});
+  // Reads are known at 5106 and 9202. The host computes the first until then, the second after.
+  EXPECT_EQ(machine_->now(), 9202u + 4096);
+  const VirtualClock& clock = machine_->clock();
+  EXPECT_EQ(clock.spent(VirtualClock::kHostCompute), 2 * 4096u);
+  EXPECT_EQ(clock.spent(VirtualClock::kCompute), 0u);
+  EXPECT_EQ(clock.spent(VirtualClock::kRead), 5096u);
+  EXPECT_EQ(machine_->core().counters().cards[0].host_computed, 2u);
+  EXPECT_EQ(machine_->core().counters().cards[0].behind_loads, 2u);
+  // Both were loaded meanwhile.
+  const Nanos before = machine_->now();
+  Step({0, 1});
+  EXPECT_EQ(machine_->now() - before, 10u + 2048);
+  EXPECT_EQ(machine_->core().counters().cards[0].hits_late, 0u);
+}
+
+TEST_F(VirtualMachineTest, HostComputesMissesWhileTheCardComputesHits) {
+  MachineProfile profile = Plain();
+  profile.host.compute = {{1}, {0}, {1e9}};
+  profile.cards[0].bytes_per_s = 1e8;  // ten nanoseconds a byte
+  options_.miss = MissChoice::kHost;
+  options_.host_tier_bytes = 1 << 20;
+  Make(profile);
+  for (int32_t e = 0; e < 12; ++e) Step({e, e});
+  ASSERT_TRUE(machine_->Drain().ok());
+  // Six are in the arena, all in RAM.
+  const Nanos before = machine_->now();
+  Step({11, 2});
+  EXPECT_EQ(machine_->now() - before, 10u + 40960);
+  EXPECT_EQ(machine_->core().counters().cards[0].host_computed, 13u);
 }
 
 TEST_F(VirtualMachineTest, HintedUnitsMoveWhileTheCallerRests) {
