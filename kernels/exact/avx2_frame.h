@@ -26,6 +26,15 @@ inline __m128i Load128(const void* from) {
   return _mm_loadu_si128(static_cast<const __m128i*>(from));
 }
 
+// Weights come from memory, and the processor's own prefetcher stops at the end of every page. What
+// lies so far ahead may belong to somebody else; a prefetch of it is harmless.
+constexpr uint32_t kPrefetchBytes = 2048;
+template <uint32_t kBytes>
+inline void Prefetch(const void* from) {
+  const char* const ahead = static_cast<const char*>(from) + kPrefetchBytes;
+  for (uint32_t i = 0; i < kBytes; i += 64) _mm_prefetch(ahead + i, _MM_HINT_T0);
+}
+
 // The order in which SumHalves leaves the sixteen halves of eight blocks (2 * block + half): of
 // the first vector, then of the second.
 //   0 2 4 6 | 1 3 5 7    8 10 12 14 | 9 11 13 15

@@ -1,9 +1,12 @@
-// AVX-512: see avx2_lattice.cc.
-#include "kernels/exact/avx512_frame.h"
+// AVX-512 with VBMI: who has the lattice formats.
 #include "kernels/exact/kernel_sets.h"
 
 namespace berth::kernels {
 
-DotKernel Avx512VbmiLatticeDot(TensorType) { return nullptr; }
+DotKernel Avx512VbmiLatticeDot(TensorType type) {
+  if (const DotKernel kernel = Avx512VbmiIq3Dot(type)) return kernel;
+  if (const DotKernel kernel = Avx512VbmiIq2Dot(type)) return kernel;
+  return Avx512VbmiIq1Dot(type);
+}
 
 }  // namespace berth::kernels

@@ -20,6 +20,9 @@ void Avx2Wide(const float* weights, uint32_t rows, uint32_t cols, const float* p
 
 DotKernel Avx512LatticeDot(TensorType type);
 DotKernel Avx512VbmiLatticeDot(TensorType type);
+DotKernel Avx512VbmiIq3Dot(TensorType type);  // its parts
+DotKernel Avx512VbmiIq2Dot(TensorType type);
+DotKernel Avx512VbmiIq1Dot(TensorType type);
 DotKernel Avx512NibbleDot(TensorType type);
 DotKernel Avx512AnyDot(TensorType type);  // never null
 bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s);

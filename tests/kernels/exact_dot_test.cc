@@ -140,6 +140,30 @@ TEST_P(ExactDot, EveryInstructionSetGivesTheBitsOfTheScalarOne) {
   }
 }
 
+// Kernels that go through rows in panels and through weight rows in bunches.
+TEST_P(ExactDot, LongRowsAndManyWeightRowsGiveTheSameBits) {
+  const Format& format = GetParam();
+  std::mt19937 random(4);
+  for (const uint32_t cols : {256u * 16, 256u * 35}) {
+    const uint32_t weight_rows = 67;
+    const Weights weights = MakeWeights(format, Blocks::kValid, weight_rows, cols, random);
+    std::vector<std::vector<float>> x(2);
+    for (std::vector<float>& row : x) row = DrawValues(Values::kOrdinary, cols, random);
+    for (const size_t rows : {2, 1}) {
+      x.resize(rows);
+      const std::vector<float> expected =
+          RunDot(Isa::kScalar, format, weights, cols, weight_rows, x);
+      for (const Isa isa : UsableIsas()) {
+        const std::vector<float> got = RunDot(isa, format, weights, cols, weight_rows, x);
+        for (size_t i = 0; i < expected.size(); ++i) {
+          ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(expected[i]))
+              << IsaName(isa) << " cols " << cols << " rows " << rows << " result " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(ExactDot, AFlippedBitOfAWeightOrOfAnActivationShows) {
   const Format& format = GetParam();
   std::mt19937 random(3);
