@@ -43,12 +43,11 @@ size_t CountUsable() {
 
 DotKernel FindAvx2(TensorType type) {
   if (const DotKernel kernel = Avx2LatticeDot(type)) return kernel;
-  if (const DotKernel kernel = Avx2NibbleDot(type)) return kernel;
   return Avx2AnyDot(type);
 }
 DotKernel FindAvx512(TensorType type) {
   if (const DotKernel kernel = Avx512LatticeDot(type)) return kernel;
-  if (const DotKernel kernel = Avx512NibbleDot(type)) return kernel;
+  if (const DotKernel kernel = Avx512LegacyDot(type)) return kernel;
   return Avx512AnyDot(type);
 }
 DotKernel FindAvx512Vbmi(TensorType type) {

@@ -11,7 +11,6 @@ const ExactKernels& ScalarKernels();
 // Null where a set has no kernel of its own for the type. In the order of preference within one
 // instruction set: hand-tuned ones, then the one that takes every format apart in plain code.
 DotKernel Avx2LatticeDot(TensorType type);  // IQ1, IQ2, IQ3
-DotKernel Avx2NibbleDot(TensorType type);   // the others
 DotKernel Avx2AnyDot(TensorType type);      // never null
 bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
 void Avx2Activate(const ExpertConventions& conventions, const float* gate, const float* up,
@@ -19,7 +18,7 @@ void Avx2Activate(const ExpertConventions& conventions, const float* gate, const
 
 DotKernel Avx512LatticeDot(TensorType type);
 DotKernel Avx512VbmiLatticeDot(TensorType type);
-DotKernel Avx512NibbleDot(TensorType type);
+DotKernel Avx512LegacyDot(TensorType type);  // Q4, Q5 and Q8 of old
 DotKernel Avx512AnyDot(TensorType type);  // never null
 bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
 void Avx512Activate(const ExpertConventions& conventions, const float* gate, const float* up,

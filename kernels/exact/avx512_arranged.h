@@ -1,0 +1,249 @@
+// A second frame of the exact dot products on AVX-512 with VNNI, for formats whose weights are
+// small numbers: two weight rows at a time, whose sixteen blocks of 32 stand in the sixteen lanes
+// of one vector. The activations are first brought into the order in which the format's weights
+// come out of their bytes, once for all weight rows of a call, so that the integer results of many
+// blocks are summed at once and weights need not be reordered.
+//
+// To be included by files that are compiled for AVX-512 and by nobody else; everything is internal
+// to them (elementwise.h says why).
+#ifndef BERTH_KERNELS_EXACT_AVX512_ARRANGED_H_
+#define BERTH_KERNELS_EXACT_AVX512_ARRANGED_H_
+
+#include "kernels/exact/avx512_frame.h"
+#include "kernels/exact/kernel_sets.h"
+
+namespace berth::kernels {
+namespace {
+
+// 256 columns of an activation row, in an order of the format.
+struct alignas(64) Arranged {
+  int8_t q[256];
+  float d[16];  // lane l: of the block whose result stands there
+  union {
+    int32_t offset[16];  // lane l: Format::kOffset times the sum of q over its block
+    int16_t sums[32];    // lane l: the sums of q over the two halves of its block
+  };
+};
+
+// Which block of which of the two weight rows stands in a lane.
+struct Lane {
+  int row, block;
+};
+// Four 128-bit parts: part i has blocks i and i + 4 of the first row, then of the second.
+constexpr Lane ByQuads(int lane) { return {lane % 4 / 2, lane / 4 + 4 * (lane % 2)}; }
+// Part i has blocks 2 i and 2 i + 1 of the first row, then of the second.
+constexpr Lane ByPairs(int lane) { return {lane % 4 / 2, lane / 4 * 2 + lane % 2}; }
+// The first row's blocks in order, then the second's.
+constexpr Lane InOrder(int lane) { return {lane / 8, lane % 8}; }
+
+// The lanes in which InOrder's blocks stand.
+template <Lane (*kLane)(int)>
+inline __m512i LanesInOrder() {
+  alignas(64) int32_t index[16];
+  for (int lane = 0; lane < 16; ++lane) index[8 * kLane(lane).row + kLane(lane).block] = lane;
+  return _mm512_load_si512(index);
+}
+
+// The orders of activations. Halves are the two times 16 columns of a block.
+//
+// Halves 0 of blocks 0 to 3, halves 1 of the same; then blocks 4 to 7.
+inline void ArrangeByQuads(const int8_t* q, int8_t* to) {
+  for (int b = 0; b < 8; ++b) {
+    for (int half = 0; half < 2; ++half) {
+      memcpy(to + 128 * (b / 4) + 64 * half + 16 * (b % 4), q + 32 * b + 16 * half, 16);
+    }
+  }
+}
+// Halves 0 of the even blocks, halves 1 of the same; then the odd blocks.
+inline void ArrangeByPairs(const int8_t* q, int8_t* to) {
+  for (int b = 0; b < 8; ++b) {
+    for (int half = 0; half < 2; ++half) {
+      memcpy(to + 128 * (b % 2) + 64 * half + 16 * (b / 2), q + 32 * b + 16 * half, 16);
+    }
+  }
+}
+// Blocks 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+inline void ArrangePlanes(const int8_t* q, int8_t* to) {
+  for (int b = 0; b < 8; ++b) memcpy(to + 64 * (b % 4) + 32 * (b / 4), q + 32 * b, 32);
+}
+inline void ArrangeInOrder(const int8_t* q, int8_t* to) { memcpy(to, q, 256); }
+
+// What comes of four vectors of four partial sums a part: in each part, the sums of a, b, c, d.
+inline __m512i SumParts(__m512i a, __m512i b, __m512i c, __m512i d) {
+  const __m512i ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+  const __m512i cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+  return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+}
+// The same for sums that fit in 16 bits when two of the four are added: each as two 16-bit numbers,
+// which are to be multiplied (by one, or by a sub-scale) and added.
+inline __m512i HalfSumParts(__m512i a, __m512i b, __m512i c, __m512i d) {
+  const __m512i one = _mm512_set1_epi16(1);
+  const __m512i ab = _mm512_madd_epi16(_mm512_packs_epi32(a, b), one);
+  const __m512i cd = _mm512_madd_epi16(_mm512_packs_epi32(c, d), one);
+  return _mm512_packs_epi32(ab, cd);
+}
+
+// 16 bytes each of four blocks.
+template <int kBytes>
+inline __m512i LoadFour(const uint8_t* from) {
+  __m512i four = _mm512_zextsi128_si512(Load128(from));
+  four = _mm512_inserti32x4(four, Load128(from + kBytes), 1);
+  four = _mm512_inserti32x4(four, Load128(from + 2 * kBytes), 2);
+  return _mm512_inserti32x4(four, Load128(from + 3 * kBytes), 3);
+}
+template <int kBytes>
+inline __m512i LoadTwo(const uint8_t* from) {
+  return _mm512_inserti32x4(_mm512_zextsi128_si512(Load128(from)), Load128(from + kBytes), 1);
+}
+
+inline __m512i LowNibbles(__m512i bytes) {
+  return _mm512_and_si512(bytes, _mm512_set1_epi8(15));
+}
+inline __m512i HighNibbles(__m512i bytes) { return LowNibbles(_mm512_srli_epi16(bytes, 4)); }
+
+// A format:
+//   static constexpr uint32_t kElements, kBytes;   of a block
+//   static constexpr bool kMinima, kTwoScales;
+//   static constexpr Lane Of(int lane);
+//   static constexpr int kOffset;     0: Arranged has the sums
+//   static void Arrange(const int8_t* q, int8_t* to);
+//   struct Group;    256 columns of two weight rows; has __m512 d, with kMinima also dmin, with
+//                    kTwoScales also d_high
+//   template <int kQuads> static void Load(const uint8_t* a, const uint8_t* b, Group* to);
+//                    with kQuads = 1, of formats whose blocks are less than 256: 128 columns, the
+//                    scales of the others zero
+//   template <int kQuads> static __m512i Integers(const Group& group, const Arranged& x);
+//   static __m512i HighIntegers(const Group& group, const Arranged& x);   with kTwoScales
+//   static __m512i Minima(const Group& group, const Arranged& x);         with kMinima
+// Lanes without a block are zero times zero: sums are never -0, so adding it changes no bit.
+template <typename Format>
+void ArrangeRow(const ActivationRow& row, uint32_t groups, Arranged* to) {
+  for (uint32_t g = 0; g < groups; ++g, ++to) {
+    Format::Arrange(row.q + 256 * g, to->q);
+    const float* const d = row.d + 8 * g;
+    const int16_t* const sums = row.sums + 16 * g;
+    for (int lane = 0; lane < 16; ++lane) {
+      const int block = Format::Of(lane).block;
+      to->d[lane] = d[block];
+      if constexpr (Format::kOffset == 0) {
+        to->sums[2 * lane] = sums[2 * block];
+        to->sums[2 * lane + 1] = sums[2 * block + 1];
+      } else {
+        to->offset[lane] = Format::kOffset * (sums[2 * block] + sums[2 * block + 1]);
+      }
+    }
+  }
+}
+
+template <typename Format, int kQuads>
+inline __m512 AddArranged(const typename Format::Group& group, const Arranged& x, __m512 sums) {
+  const __m512 da = _mm512_load_ps(x.d);
+  const __m512 low = _mm512_cvtepi32_ps(Format::template Integers<kQuads>(group, x));
+  sums = _mm512_fmadd_ps(_mm512_mul_ps(group.d, da), low, sums);
+  if constexpr (Format::kTwoScales) {
+    const __m512 high = _mm512_cvtepi32_ps(Format::template HighIntegers<kQuads>(group, x));
+    sums = _mm512_fmadd_ps(_mm512_mul_ps(group.d_high, da), high, sums);
+  }
+  if constexpr (Format::kMinima) {
+    const __m512 minima = _mm512_cvtepi32_ps(Format::Minima(group, x));
+    sums = _mm512_fnmadd_ps(_mm512_mul_ps(group.dmin, da), minima, sums);
+  }
+  return sums;
+}
+
+// How far ahead of the weights in use the next ones are asked for. The processor does so itself,
+// but not across pages.
+constexpr int kAheadBytes = 4096;
+
+template <typename Format>
+class RowPair {
+ public:
+  RowPair(const DotCall& call, const Arranged* rows, uint32_t row_count)
+      : call_(call), rows_(rows), row_count_(row_count), groups_((call.cols + 255) / 256) {}
+
+  // Weight rows w and, unless `alone`, w + 1; activation rows from `first` on.
+  template <bool kOneRow>
+  void Dot(uint32_t w, bool alone, uint32_t first) {
+    const uint8_t* a = Bytes(call_.weights) + size_t{w} * call_.row_bytes;
+    const uint8_t* b = alone ? a : a + call_.row_bytes;
+    const uint8_t* ahead = a + kAheadBytes;
+    const uint32_t row_count = kOneRow ? 1 : row_count_;
+    __m512 sums[kOneRow ? 1 : kMaxDotRows];
+    for (uint32_t r = 0; r < row_count; ++r) sums[r] = _mm512_setzero_ps();
+    uint32_t g = 0;
+    for (; g < call_.cols / 256; ++g) {
+      for (int i = 0; i < 2 * kGroupBytes; i += 64) _mm_prefetch(ahead + i, _MM_HINT_T0);
+      ahead += 2 * kGroupBytes;
+      Add<2>(a, b, g, row_count, sums);
+      a += kGroupBytes;
+      b += kGroupBytes;
+    }
+    if constexpr (Format::kElements < 256) {
+      if (g < groups_) AddTail(a, b, g, row_count, sums);
+    }
+    const __m512i order = LanesInOrder<&Format::Of>();
+    for (uint32_t r = 0; r < row_count; ++r) {
+      const __m512 both = _mm512_permutexvar_ps(order, sums[r]);
+      float* const out = call_.out + (first + r) * call_.out_stride + w;
+      out[0] = Total(_mm512_castps512_ps256(both));
+      if (!alone) out[1] = Total(_mm512_extractf32x8_ps(both, 1));
+    }
+  }
+
+ private:
+  static constexpr int kGroupBytes = 256 / Format::kElements * Format::kBytes;
+
+  template <int kQuads>
+  void Add(const uint8_t* a, const uint8_t* b, uint32_t g, uint32_t row_count, __m512* sums) {
+    typename Format::Group group;
+    Format::template Load<kQuads>(a, b, &group);
+    for (uint32_t r = 0; r < row_count; ++r) {
+      sums[r] = AddArranged<Format, kQuads>(group, rows_[r * groups_ + g], sums[r]);
+    }
+  }
+
+  void AddTail(const uint8_t* a, const uint8_t* b, uint32_t g, uint32_t row_count, __m512* sums) {
+    const uint32_t cols = call_.cols % 256;
+    if (cols == 128) return Add<1>(a, b, g, row_count, sums);
+    uint8_t padded[2][kGroupBytes] = {};
+    const size_t bytes = cols / Format::kElements * Format::kBytes;
+    memcpy(padded[0], a, bytes);
+    memcpy(padded[1], b, bytes);
+    Add<2>(padded[0], padded[1], g, row_count, sums);
+  }
+
+  const DotCall& call_;
+  const Arranged* const rows_;
+  const uint32_t row_count_;
+  const uint32_t groups_;
+};
+
+template <typename Format>
+void DotArranged(const DotCall& call) {
+  constexpr uint32_t kMaxGroups = 192;  // 72 KiB of stack
+  const uint32_t groups = (call.cols + 255) / 256;
+  if (groups > kMaxGroups) return Avx512AnyDot(call.format->type)(call);
+  const uint32_t at_once = kMaxGroups / groups;
+  Arranged rows[kMaxGroups];
+  for (uint32_t first = 0; first < call.row_count; first += at_once) {
+    const uint32_t left = call.row_count - first;
+    const uint32_t count = left < at_once ? left : at_once;
+    for (uint32_t r = 0; r < count; ++r) {
+      ArrangeRow<Format>(call.rows[first + r], groups, rows + r * groups);
+    }
+    RowPair<Format> pair(call, rows, count);
+    for (uint32_t w = 0; w < call.weight_rows; w += 2) {
+      const bool alone = w + 1 == call.weight_rows;
+      if (count == 1) {
+        pair.template Dot<true>(w, alone, first);
+      } else {
+        pair.template Dot<false>(w, alone, first);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth::kernels
+
+#endif  // BERTH_KERNELS_EXACT_AVX512_ARRANGED_H_
