@@ -35,6 +35,8 @@ constexpr Lane ByQuads(int lane) { return {lane % 4 / 2, lane / 4 + 4 * (lane % 
 constexpr Lane ByPairs(int lane) { return {lane % 4 / 2, lane / 4 * 2 + lane % 2}; }
 // The first row's blocks in order, then the second's.
 constexpr Lane InOrder(int lane) { return {lane / 8, lane % 8}; }
+// The first row's even blocks, its odd ones, then the second's.
+constexpr Lane EvenOdd(int lane) { return {lane / 8, lane % 4 * 2 + lane / 4 % 2}; }
 
 // The lanes in which InOrder's blocks stand.
 template <Lane (*kLane)(int)>
@@ -83,23 +85,39 @@ inline __m512i HalfSumParts(__m512i a, __m512i b, __m512i c, __m512i d) {
   return _mm512_packs_epi32(ab, cd);
 }
 
-// 16 bytes each of four blocks.
-template <int kBytes>
-inline __m512i LoadFour(const uint8_t* from) {
-  __m512i four = _mm512_zextsi128_si512(Load128(from));
-  four = _mm512_inserti32x4(four, Load128(from + kBytes), 1);
-  four = _mm512_inserti32x4(four, Load128(from + 2 * kBytes), 2);
-  return _mm512_inserti32x4(four, Load128(from + 3 * kBytes), 3);
+// Parts 0 + 1 and 2 + 3 of the first weight row, then of the second.
+inline __m512i AddNeighbours(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
 }
-template <int kBytes>
-inline __m512i LoadTwo(const uint8_t* from) {
-  return _mm512_inserti32x4(_mm512_zextsi128_si512(Load128(from)), Load128(from + kBytes), 1);
+// In each part, of a, then of b: numbers 0 + 1 and 2 + 3.
+inline __m512i AddWithinParts(__m512i a, __m512i b) {
+  const __m512 x = _mm512_castsi512_ps(a), y = _mm512_castsi512_ps(b);
+  return _mm512_add_epi32(_mm512_castps_si512(_mm512_shuffle_ps(x, y, 0x88)),
+                          _mm512_castps_si512(_mm512_shuffle_ps(x, y, 0xdd)));
 }
 
-inline __m512i LowNibbles(__m512i bytes) {
-  return _mm512_and_si512(bytes, _mm512_set1_epi8(15));
+inline uint32_t LoadU16(const uint8_t* from) {
+  uint16_t value;
+  memcpy(&value, from, sizeof(value));
+  return value;
 }
-inline __m512i HighNibbles(__m512i bytes) { return LowNibbles(_mm512_srli_epi16(bytes, 4)); }
+inline uint32_t LoadU32(const uint8_t* from) {
+  uint32_t value;
+  memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+// Two F16 each of the first and of the second weight row, as floats.
+inline __m128 TwoPairs(uint32_t a, uint32_t b) {
+  return _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<int64_t>(uint64_t{b} << 32 | a)));
+}
+// Number kWhich of its row in all lanes of the row.
+template <Lane (*kLane)(int), int kWhich>
+inline __m512 SpreadHalves(__m128 pairs) {
+  alignas(64) int32_t index[16];
+  for (int lane = 0; lane < 16; ++lane) index[lane] = 2 * kLane(lane).row + kWhich;
+  return _mm512_permutexvar_ps(_mm512_load_si512(index), _mm512_castps128_ps512(pairs));
+}
 
 // A format:
 //   static constexpr uint32_t kElements, kBytes;   of a block

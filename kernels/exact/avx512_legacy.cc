@@ -1,79 +1,145 @@
-// AVX-512: the formats with one F16 scale per 32 weights.
-#include "kernels/exact/avx512_arranged.h"
+// AVX-512: the formats with one F16 scale (and one F16 minimum) per 32 weights.
+#include "kernels/exact/avx512_halves.h"
 
 namespace berth::kernels {
 namespace {
 
-// Lane l of sixteen: word Of(l).block * kStride + kFirst of its weight row, for up to 8 blocks in
-// the 128 bytes from `a` and `b` (kQuads = 1: 4 blocks in 64 bytes; the other lanes are zero).
-template <Lane (*kLane)(int), int kQuads, int kStride, int kFirst>
-inline __m256i GatherWords(const uint8_t* a, const uint8_t* b) {
-  alignas(64) static constexpr auto kIndex = [] {
-    struct {
-      uint16_t of[32] = {};
-      uint16_t second = 0, used = 0;
-    } index;
-    for (int lane = 0; lane < 16; ++lane) {
-      index.of[lane] = static_cast<uint16_t>(kLane(lane).block * kStride + kFirst);
-      if (kLane(lane).row == 1) index.second |= static_cast<uint16_t>(1 << lane);
-      if (kLane(lane).block < 4 * kQuads) index.used |= static_cast<uint16_t>(1 << lane);
-    }
-    return index;
-  }();
-  const __m512i index = _mm512_load_si512(kIndex.of);
-  __m512i first, second;
-  if (kQuads == 2) {
-    first = _mm512_permutex2var_epi16(Load512(a), index, Load512(a + 64));
-    second = _mm512_permutex2var_epi16(Load512(b), index, Load512(b + 64));
-  } else {
-    first = _mm512_permutexvar_epi16(index, Load512(a));
-    second = _mm512_permutexvar_epi16(index, Load512(b));
-  }
-  const __m256i both = _mm256_mask_mov_epi16(_mm512_castsi512_si256(first), kIndex.second,
-                                             _mm512_castsi512_si256(second));
-  return kQuads == 2 ? both : _mm256_maskz_mov_epi16(kIndex.used, both);
-}
-
-struct Q4_0 {
-  static constexpr uint32_t kElements = 32, kBytes = 18;
+struct ByHalves {
+  static constexpr uint32_t kElements = 32;
   static constexpr bool kMinima = false, kTwoScales = false;
-  static constexpr int kOffset = -8;
   static constexpr Lane Of(int lane) { return ByQuads(lane); }
   static void Arrange(const int8_t* q, int8_t* to) { ArrangeByQuads(q, to); }
+  using Group = Halved;
 
-  struct Group {
-    __m512i low[4], high[4];  // quads of the first row, then of the second
-    __m512 d;
-  };
+  static __m512i Weights(__m512i nibbles) { return nibbles; }
+};
+
+struct Q4_0 : ByHalves {
+  static constexpr uint32_t kBytes = 18;
+  static constexpr int kOffset = -8;
 
   template <int kQuads>
   static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
-    for (int i = 0; i < kQuads; ++i) {
-      const __m512i first = LoadFour<kBytes>(a + 4 * kBytes * i + 2);
-      const __m512i second = LoadFour<kBytes>(b + 4 * kBytes * i + 2);
-      to->low[i] = LowNibbles(first);
-      to->high[i] = HighNibbles(first);
-      to->low[2 + i] = LowNibbles(second);
-      to->high[2 + i] = HighNibbles(second);
-    }
-    to->d = _mm512_cvtph_ps(GatherWords<&ByQuads, kQuads, kBytes / 2, 0>(a, b));
+    LoadNibbles<Q4_0, kBytes, 2, kQuads>(a, b, to);
+    to->d = _mm512_cvtph_ps(GatherWords<kQuads, kBytes, 0>(a, b));
   }
-
   template <int kQuads>
   static __m512i Integers(const Group& group, const Arranged& x) {
-    __m512i sums[4];
-    for (int i = 0; i < 4; ++i) {
-      if (i % 2 >= kQuads) {
-        sums[i] = _mm512_setzero_si512();
-        continue;
-      }
-      const int8_t* const q = x.q + 128 * (i % 2);
-      sums[i] = _mm512_dpbusd_epi32(DotUnsigned(group.low[i], Load512(q)), group.high[i],
-                                    Load512(q + 64));
+    return SumSmall<kQuads>(group, x, _mm512_load_si512(x.offset));
+  }
+};
+
+// The minimum is added: minus its opposite.
+struct WithMinimum : ByHalves {
+  static constexpr bool kMinima = true;
+  static constexpr int kOffset = 1;
+  struct Group : Halved {
+    __m512 dmin;
+  };
+  static __m512i Minima(const Group&, const Arranged& x) { return _mm512_load_si512(x.offset); }
+  // Of the minima's words.
+  static __m512 Opposite(__m256i words) {
+    return _mm512_xor_ps(_mm512_cvtph_ps(words), _mm512_set1_ps(-0.0f));
+  }
+};
+
+struct Q4_1 : WithMinimum {
+  static constexpr uint32_t kBytes = 20;
+
+  template <int kQuads>
+  static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
+    LoadNibbles<Q4_1, kBytes, 4, kQuads>(a, b, to);
+    to->d = _mm512_cvtph_ps(GatherWords<kQuads, kBytes, 0>(a, b));
+    to->dmin = Opposite(GatherWords<kQuads, kBytes, 2>(a, b));
+  }
+  template <int kQuads>
+  static __m512i Integers(const Group& group, const Arranged& x) {
+    return SumSmall<kQuads>(group, x, _mm512_setzero_si512());
+  }
+};
+
+// The fifth bits of half 0 (1) of four blocks.
+template <int kBytes>
+inline __mmask64 FifthBits(const uint8_t* from) {
+  uint64_t bits = 0;
+  for (int b = 0; b < 4; ++b) {
+    uint16_t sixteen;
+    memcpy(&sixteen, from + kBytes * b, sizeof(sixteen));
+    bits |= static_cast<uint64_t>(sixteen) << (16 * b);
+  }
+  return bits;
+}
+// `first`: of the fifth bits.
+template <int kBytes, int kFirst, int kQuads>
+inline void AddFifthBits(const uint8_t* a, const uint8_t* b, Halved* to) {
+  const __m512i sixteen = _mm512_set1_epi8(16);
+  for (int i = 0; i < 2 * kQuads; ++i) {
+    const uint8_t* const row = i < kQuads ? a : b;
+    const int at = 2 * (i / kQuads) + i % kQuads;
+    const uint8_t* const from = row + 4 * kBytes * (i % kQuads) + kFirst;
+    to->first[at] =
+        _mm512_mask_add_epi8(to->first[at], FifthBits<kBytes>(from), to->first[at], sixteen);
+    to->second[at] =
+        _mm512_mask_add_epi8(to->second[at], FifthBits<kBytes>(from + 2), to->second[at], sixteen);
+  }
+}
+
+struct Q5_0 : ByHalves {
+  static constexpr uint32_t kBytes = 22;
+  static constexpr int kOffset = -16;
+
+  template <int kQuads>
+  static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
+    LoadNibbles<Q5_0, kBytes, 6, kQuads>(a, b, to);
+    AddFifthBits<kBytes, 2, kQuads>(a, b, to);
+    to->d = _mm512_cvtph_ps(GatherWords<kQuads, kBytes, 0>(a, b));
+  }
+  template <int kQuads>
+  static __m512i Integers(const Group& group, const Arranged& x) {
+    return SumLarge<kQuads>(group, x, _mm512_load_si512(x.offset));
+  }
+};
+
+struct Q5_1 : WithMinimum {
+  static constexpr uint32_t kBytes = 24;
+
+  template <int kQuads>
+  static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
+    LoadNibbles<Q5_1, kBytes, 8, kQuads>(a, b, to);
+    AddFifthBits<kBytes, 4, kQuads>(a, b, to);
+    to->d = _mm512_cvtph_ps(GatherWords<kQuads, kBytes, 0>(a, b));
+    to->dmin = Opposite(GatherWords<kQuads, kBytes, 2>(a, b));
+  }
+  template <int kQuads>
+  static __m512i Integers(const Group& group, const Arranged& x) {
+    return SumLarge<kQuads>(group, x, _mm512_setzero_si512());
+  }
+};
+
+struct Q8_0 : ByHalves {
+  static constexpr uint32_t kBytes = 34;
+  static constexpr int kOffset = -128;
+
+  // Two blocks in their order.
+  static __m512i LoadPair(const uint8_t* from) {
+    const __m512i pair = _mm512_inserti64x4(_mm512_zextsi256_si512(Load256(from + 2)),
+                                            Load256(from + kBytes + 2), 1);
+    return _mm512_xor_si512(pair, _mm512_set1_epi8(-128));
+  }
+  template <int kQuads>
+  static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
+    for (int i = 0; i < 2 * kQuads; ++i) {
+      const uint8_t* const from = (i < kQuads ? a : b) + 4 * kBytes * (i % kQuads);
+      const __m512i blocks01 = LoadPair(from), blocks23 = LoadPair(from + 2 * kBytes);
+      const int at = 2 * (i / kQuads) + i % kQuads;
+      to->first[at] = _mm512_shuffle_i32x4(blocks01, blocks23, 0x88);
+      to->second[at] = _mm512_shuffle_i32x4(blocks01, blocks23, 0xdd);
     }
-    return _mm512_dpwssd_epi32(_mm512_load_si512(x.offset),
-                               HalfSumParts(sums[0], sums[1], sums[2], sums[3]),
-                               _mm512_set1_epi16(1));
+    to->d = _mm512_cvtph_ps(GatherWords<kQuads, kBytes, 0>(a, b));
+  }
+  template <int kQuads>
+  static __m512i Integers(const Group& group, const Arranged& x) {
+    return SumLarge<kQuads>(group, x, _mm512_load_si512(x.offset));
   }
 };
 
@@ -83,6 +149,14 @@ DotKernel Avx512LegacyDot(TensorType type) {
   switch (type) {
     case TensorType::kQ4_0:
       return &DotArranged<Q4_0>;
+    case TensorType::kQ4_1:
+      return &DotArranged<Q4_1>;
+    case TensorType::kQ5_0:
+      return &DotArranged<Q5_0>;
+    case TensorType::kQ5_1:
+      return &DotArranged<Q5_1>;
+    case TensorType::kQ8_0:
+      return &DotArranged<Q8_0>;
     default:
       return nullptr;
   }

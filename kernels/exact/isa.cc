@@ -48,6 +48,7 @@ DotKernel FindAvx2(TensorType type) {
 DotKernel FindAvx512(TensorType type) {
   if (const DotKernel kernel = Avx512LatticeDot(type)) return kernel;
   if (const DotKernel kernel = Avx512LegacyDot(type)) return kernel;
+  if (const DotKernel kernel = Avx512TableDot(type)) return kernel;
   return Avx512AnyDot(type);
 }
 DotKernel FindAvx512Vbmi(TensorType type) {
