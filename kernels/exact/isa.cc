@@ -49,6 +49,8 @@ DotKernel FindAvx512(TensorType type) {
   if (const DotKernel kernel = Avx512LatticeDot(type)) return kernel;
   if (const DotKernel kernel = Avx512LegacyDot(type)) return kernel;
   if (const DotKernel kernel = Avx512TableDot(type)) return kernel;
+  if (const DotKernel kernel = Avx512KDot(type)) return kernel;
+  if (const DotKernel kernel = Avx512TwoBitDot(type)) return kernel;
   return Avx512AnyDot(type);
 }
 DotKernel FindAvx512Vbmi(TensorType type) {
