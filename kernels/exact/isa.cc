@@ -43,6 +43,10 @@ size_t CountUsable() {
 
 DotKernel FindAvx2(TensorType type) {
   if (const DotKernel kernel = Avx2LatticeDot(type)) return kernel;
+  if (const DotKernel kernel = Avx2LegacyDot(type)) return kernel;
+  if (const DotKernel kernel = Avx2TableDot(type)) return kernel;
+  if (const DotKernel kernel = Avx2KDot(type)) return kernel;
+  if (const DotKernel kernel = Avx2TwoBitDot(type)) return kernel;
   return Avx2AnyDot(type);
 }
 DotKernel FindAvx512(TensorType type) {

@@ -1,0 +1,98 @@
+// AVX2: the two-bit formats without sub-scales.
+#include "kernels/exact/avx2_halves.h"
+
+namespace berth::kernels {
+namespace {
+
+template <int kPlane>
+inline __m256i Plane(__m256i bytes) {
+  const __m256i shifted = kPlane == 0 ? bytes : _mm256_srli_epi16(bytes, 2 * kPlane);
+  return _mm256_and_si256(shifted, _mm256_set1_epi8(3));
+}
+inline void Split(__m256i bytes, __m256i* to) {
+  to[0] = Plane<0>(bytes);
+  to[1] = Plane<1>(bytes);
+  to[2] = Plane<2>(bytes);
+  to[3] = Plane<3>(bytes);
+}
+
+// Bits of a byte are four weights in a row: plane p has weights 4 i + p. A part is 64 weights.
+struct Q2_0 {
+  static constexpr uint32_t kElements = 64, kBytes = 18;
+  static constexpr bool kMinima = false, kTwoScales = false;
+  struct Group {
+    __m256i even[4], odd[4];  // planes of blocks of 64: 0 and 2, 1 and 3
+    __m256 d;
+  };
+
+  // The planes of 64 columns, 32 bytes apart.
+  static void ArrangeBlock(const int8_t* q, int8_t* to) {
+    const __m128i planes = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m128i of[4];
+    for (int i = 0; i < 4; ++i) of[i] = _mm_shuffle_epi8(Load128(q + 16 * i), planes);
+    const __m128i low01 = _mm_unpacklo_epi32(of[0], of[1]);
+    const __m128i low23 = _mm_unpacklo_epi32(of[2], of[3]);
+    const __m128i high01 = _mm_unpackhi_epi32(of[0], of[1]);
+    const __m128i high23 = _mm_unpackhi_epi32(of[2], of[3]);
+    auto* const out = reinterpret_cast<__m128i*>(to);
+    _mm_store_si128(out, _mm_unpacklo_epi64(low01, low23));
+    _mm_store_si128(out + 2, _mm_unpackhi_epi64(low01, low23));
+    _mm_store_si128(out + 4, _mm_unpacklo_epi64(high01, high23));
+    _mm_store_si128(out + 6, _mm_unpackhi_epi64(high01, high23));
+  }
+  static void Arrange(const int8_t* low, const int8_t* high, int8_t* to) {
+    for (int i = 0; i < 2; ++i) {
+      ArrangeBlock(low + 64 * i, to + 128 * i);
+      ArrangeBlock(high + 64 * i, to + 128 * i + 16);
+    }
+  }
+  static void Load(const uint8_t* low, const uint8_t* high, Group* to) {
+    Split(LoadParts(low + 2, high + 2), to->even);
+    Split(LoadParts(low + kBytes + 2, high + kBytes + 2), to->odd);
+    // Each for two blocks of 32.
+    const uint64_t first = (LoadU16(low) | uint64_t{LoadU16(low + kBytes)} << 32) * 0x00010001;
+    const uint64_t second = (LoadU16(high) | uint64_t{LoadU16(high + kBytes)} << 32) * 0x00010001;
+    to->d = _mm256_cvtph_ps(
+        _mm_set_epi64x(static_cast<int64_t>(second), static_cast<int64_t>(first)));
+  }
+  // Four numbers a block of 32.
+  static __m256i Dot(const __m256i* planes, const Arranged& x, int first) {
+    __m256i words = _mm256_maddubs_epi16(planes[0], x.Q(first));
+    for (int p = 1; p < 4; ++p) {
+      words = _mm256_add_epi16(words, _mm256_maddubs_epi16(planes[p], x.Q(first + p)));
+    }
+    return _mm256_madd_epi16(words, Ones());
+  }
+  static __m256i Integers(const Group& group, const Arranged& x) {
+    const __m256i words = _mm256_packs_epi32(Dot(group.even, x, 0), Dot(group.odd, x, 4));
+    return _mm256_add_epi32(_mm256_madd_epi16(words, Ones()), x.BlockSums(-1));
+  }
+};
+
+struct Tq2_0 : ByHalves {
+  static constexpr uint32_t kElements = 256, kBytes = 66;
+
+  static void Load(const uint8_t* from, const uint8_t*, Group* to) {
+    Split(LoadParts(from, from + 32), to->first);
+    Split(LoadParts(from + 16, from + 48), to->second);
+    to->d = _mm256_set1_ps(_cvtsh_ss(static_cast<uint16_t>(LoadU16(from + 64))));
+  }
+  static __m256i Integers(const Group& group, const Arranged& x) {
+    return _mm256_add_epi32(SumSmall(group, x, Ones()), x.BlockSums(-1));
+  }
+};
+
+}  // namespace
+
+DotKernel Avx2TwoBitDot(TensorType type) {
+  switch (type) {
+    case TensorType::kQ2_0:
+      return &DotArranged<Q2_0>;
+    case TensorType::kTQ2_0:
+      return &DotArranged<Tq2_0>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace berth::kernels
