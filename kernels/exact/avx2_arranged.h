@@ -20,9 +20,7 @@ struct alignas(64) Arranged {
   float d[8];
   int16_t sums[16];
 
-  __m256i Q(int i) const {
-    return _mm256_load_si256(reinterpret_cast<const __m256i*>(q + 32 * i));
-  }
+  __m256i Q(int i) const { return _mm256_load_si256(reinterpret_cast<const __m256i*>(q + 32 * i)); }
   __m256i Sums() const { return _mm256_load_si256(reinterpret_cast<const __m256i*>(sums)); }
   // Lane b: the sum over block b, times `factor`.
   __m256i BlockSums(int16_t factor) const {
@@ -91,7 +89,7 @@ void ArrangeRow(const DotCall& call, const ActivationRow& row, Arranged* to) {
 
 // How far ahead of the weights in use the next ones are asked for. The processor does so itself,
 // but not across pages.
-constexpr int kAheadBytes = 4096;
+constexpr int kAheadBytes = 3072;
 
 template <typename Format>
 class RowPair {

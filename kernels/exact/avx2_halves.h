@@ -61,6 +61,27 @@ inline __m128i GatherWords(const uint8_t* low, const uint8_t* high) {
   return _mm_unpacklo_epi64(first, second);
 }
 
+// Pairs of bits of each byte, the lowest first.
+template <int kPlane>
+inline __m256i Plane(__m256i bytes) {
+  const __m256i shifted = kPlane == 0 ? bytes : _mm256_srli_epi16(bytes, 2 * kPlane);
+  return _mm256_and_si256(shifted, _mm256_set1_epi8(3));
+}
+inline void SplitPlanes(__m256i bytes, __m256i* to) {
+  to[0] = Plane<0>(bytes);
+  to[1] = Plane<1>(bytes);
+  to[2] = Plane<2>(bytes);
+  to[3] = Plane<3>(bytes);
+}
+// All ones in byte i of a part where byte kByte + i / 8 of the part has bit i % 8.
+template <int kByte>
+inline __m256i BitMask(__m256i bits) {
+  const __m256i spread = _mm256_broadcastsi128_si256(
+      _mm_set_epi64x(0x0101010101010101 * (kByte + 1), 0x0101010101010101 * kByte));
+  const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
+  return _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(bits, spread), bit), bit);
+}
+
 inline __m256i Ones() { return _mm256_set1_epi16(1); }
 
 // Products of halves i of a block, two in each of eight 16-bit numbers; weights from 0 to 128.
@@ -85,8 +106,8 @@ inline __m256i SumParts(const __m256i (&sums)[4]) {
 inline __m256i SumSmall(const Halved& group, const Arranged& x, __m256i scale) {
   __m256i sums[4];
   for (int i = 0; i < 4; ++i) {
-    sums[i] = _mm256_madd_epi16(
-        _mm256_add_epi16(FirstWords(group, x, i), SecondWords(group, x, i)), Ones());
+    sums[i] = _mm256_madd_epi16(_mm256_add_epi16(FirstWords(group, x, i), SecondWords(group, x, i)),
+                                Ones());
   }
   const __m256i ab = _mm256_madd_epi16(_mm256_packs_epi32(sums[0], sums[1]), Ones());
   const __m256i cd = _mm256_madd_epi16(_mm256_packs_epi32(sums[2], sums[3]), Ones());
@@ -96,8 +117,8 @@ inline __m256i SumSmall(const Halved& group, const Arranged& x, __m256i scale) {
 inline __m256i SumMedium(const Halved& group, const Arranged& x) {
   __m256i sums[4];
   for (int i = 0; i < 4; ++i) {
-    sums[i] = _mm256_madd_epi16(
-        _mm256_add_epi16(FirstWords(group, x, i), SecondWords(group, x, i)), Ones());
+    sums[i] = _mm256_madd_epi16(_mm256_add_epi16(FirstWords(group, x, i), SecondWords(group, x, i)),
+                                Ones());
   }
   return SumParts(sums);
 }
@@ -105,8 +126,8 @@ inline __m256i SumMedium(const Halved& group, const Arranged& x) {
 inline __m256i SumSigned(const Halved& group, const Arranged& x) {
   __m256i sums[4];
   for (int i = 0; i < 4; ++i) {
-    sums[i] = _mm256_add_epi32(DotSigned(group.first[i], x.Q(i)),
-                               DotSigned(group.second[i], x.Q(4 + i)));
+    sums[i] =
+        _mm256_add_epi32(DotSigned(group.first[i], x.Q(i)), DotSigned(group.second[i], x.Q(4 + i)));
   }
   return SumParts(sums);
 }

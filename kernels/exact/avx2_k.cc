@@ -65,8 +65,7 @@ inline void JoinBits(const uint8_t* bits, int half, __m256i* weights) {
   for (int i = 0; i < 4; ++i) {
     const __m256i placed =
         i < kTo ? _mm256_slli_epi16(own, kTo - i) : _mm256_srli_epi16(own, i - kTo);
-    weights[i] =
-        _mm256_or_si256(weights[i], _mm256_and_si256(placed, _mm256_set1_epi8(1 << kTo)));
+    weights[i] = _mm256_or_si256(weights[i], _mm256_and_si256(placed, _mm256_set1_epi8(1 << kTo)));
   }
 }
 
@@ -104,19 +103,6 @@ struct HalfScales : Halved {
   }
 };
 
-// Two bits of 16 bytes of each part: number kPlane.
-template <int kPlane>
-inline __m256i Plane(__m256i bytes) {
-  const __m256i shifted = kPlane == 0 ? bytes : _mm256_srli_epi16(bytes, 2 * kPlane);
-  return _mm256_and_si256(shifted, _mm256_set1_epi8(3));
-}
-inline void LoadPlanes(const uint8_t* low, const uint8_t* high, __m256i* to) {
-  const __m256i bytes = LoadParts(low, high);
-  to[0] = Plane<0>(bytes);
-  to[1] = Plane<1>(bytes);
-  to[2] = Plane<2>(bytes);
-  to[3] = Plane<3>(bytes);
-}
 inline __m256 BroadcastHalf(const uint8_t* from) {
   return _mm256_set1_ps(_cvtsh_ss(static_cast<uint16_t>(LoadU16(from))));
 }
@@ -129,7 +115,7 @@ struct Q6_K : ByHalves {
   static void LoadHalf(const uint8_t* ql, const uint8_t* qh, __m256i* to) {
     const __m256i even = LoadParts(ql, ql + 64), odd = LoadParts(ql + 32, ql + 96);
     __m256i high[4];
-    LoadPlanes(qh, qh + 32, high);
+    SplitPlanes(LoadParts(qh, qh + 32), high);
     to[0] = _mm256_or_si256(LowNibbles(even), _mm256_slli_epi16(high[0], 4));
     to[1] = _mm256_or_si256(LowNibbles(odd), _mm256_slli_epi16(high[1], 4));
     to[2] = _mm256_or_si256(HighNibbles(even), _mm256_slli_epi16(high[2], 4));
@@ -156,8 +142,8 @@ struct Q2_K : ByHalves {
   };
 
   static void Load(const uint8_t* from, const uint8_t*, Group* to) {
-    LoadPlanes(from + 16, from + 48, to->first);
-    LoadPlanes(from + 32, from + 64, to->second);
+    SplitPlanes(LoadParts(from + 16, from + 48), to->first);
+    SplitPlanes(LoadParts(from + 32, from + 64), to->second);
     const __m256i both = _mm256_cvtepu8_epi16(Load128(from));
     to->scale = _mm256_and_si256(both, _mm256_set1_epi16(15));
     to->minimum = _mm256_srli_epi16(both, 4);
@@ -181,13 +167,13 @@ struct Q3_K : ByHalves {
         _mm_and_si128(_mm_unpacklo_epi64(low, _mm_srli_epi64(low, 4)), _mm_set1_epi8(15));
     const __m128i upper = _mm_srlv_epi32(_mm_set1_epi32(static_cast<int>(LoadU32(from + 8))),
                                          _mm_setr_epi32(0, 2, 4, 6));
-    const __m128i six = _mm_or_si128(
-        nibbles, _mm_slli_epi16(_mm_and_si128(upper, _mm_set1_epi8(3)), 4));
+    const __m128i six =
+        _mm_or_si128(nibbles, _mm_slli_epi16(_mm_and_si128(upper, _mm_set1_epi8(3)), 4));
     return _mm256_cvtepi8_epi16(_mm_sub_epi8(six, _mm_set1_epi8(32)));
   }
   static void Load(const uint8_t* from, const uint8_t*, Group* to) {
-    LoadPlanes(from + 32, from + 64, to->first);
-    LoadPlanes(from + 48, from + 80, to->second);
+    SplitPlanes(LoadParts(from + 32, from + 64), to->first);
+    SplitPlanes(LoadParts(from + 48, from + 80), to->second);
     JoinBits<2>(from, 0, to->first);
     JoinBits<2>(from, 1, to->second);
     to->scale = Scales(from + 96);

@@ -44,15 +44,10 @@ struct Q4_1 : WithMinimum {
   }
 };
 
-// nibbles | 16 where byte i / 8 of a part's four bytes has bit i % 8; from byte 2 on for half 1.
-template <int kHalf>
+// Sixteen more where a weight has its bit.
+template <int kByte>
 inline __m256i Join(__m256i nibbles, __m256i bits) {
-  const __m256i spread = _mm256_broadcastsi128_si256(
-      _mm_set_epi64x(0x0101010101010101 * (2 * kHalf + 1), 0x0101010101010101 * (2 * kHalf)));
-  const __m256i mask = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
-  const __m256i own = _mm256_and_si256(_mm256_shuffle_epi8(bits, spread), mask);
-  const __m256i set = _mm256_cmpeq_epi8(own, mask);
-  return _mm256_or_si256(nibbles, _mm256_and_si256(set, _mm256_set1_epi8(16)));
+  return _mm256_or_si256(nibbles, _mm256_and_si256(BitMask<kByte>(bits), _mm256_set1_epi8(16)));
 }
 // The fifth bits are the four bytes from kFirst on.
 template <int kBytes, int kFirst>
@@ -62,7 +57,7 @@ inline void AddFifthBits(const uint8_t* low, const uint8_t* high, Halved* to) {
     const int b = static_cast<int>(LoadU32(high + kBytes * i + kFirst));
     const __m256i bits = _mm256_set_m128i(_mm_cvtsi32_si128(b), _mm_cvtsi32_si128(a));
     to->first[i] = Join<0>(to->first[i], bits);
-    to->second[i] = Join<1>(to->second[i], bits);
+    to->second[i] = Join<2>(to->second[i], bits);
   }
 }
 

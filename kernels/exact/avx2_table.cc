@@ -11,9 +11,9 @@ inline __m256i Look(__m128i levels, __m256i nibbles) {
 struct Iq4 : ByHalves {
   // Facts of the format: github.com/ggml-org/ggml, src/ggml-common.h (kvalues_iq4nl).
   static __m256i Weights(__m256i nibbles) {
-    return Look(_mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89,
-                              113),
-                nibbles);
+    return Look(
+        _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113),
+        nibbles);
   }
 };
 
@@ -35,9 +35,8 @@ struct Iq4_Xs : Iq4 {
 
   static void Load(const uint8_t* from, const uint8_t*, Group* to) {
     LoadNibbles<Iq4, 16, 0>(from + 8, from + 72, to);
-    const __m256i low =
-        _mm256_srlv_epi32(_mm256_set1_epi32(static_cast<int>(LoadU32(from + 4))),
-                          _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+    const __m256i low = _mm256_srlv_epi32(_mm256_set1_epi32(static_cast<int>(LoadU32(from + 4))),
+                                          _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
     const __m256i high =
         _mm256_srlv_epi32(_mm256_set1_epi32(static_cast<int>(LoadU16(from + 2) << 4)),
                           _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14));
@@ -107,17 +106,17 @@ struct Nvfp4 : E2m1 {
     const __m256i normal =
         _mm256_add_epi32(_mm256_slli_epi32(bits, 20), _mm256_set1_epi32(119 << 23));
     const __m256 denormal = _mm256_mul_ps(_mm256_cvtepi32_ps(bits), _mm256_set1_ps(0x1p-10f));
-    const __m256 value = _mm256_blendv_ps(
-        _mm256_castsi256_ps(normal), denormal,
-        _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(8), bits)));
-    return _mm256_andnot_ps(
-        _mm256_castsi256_ps(_mm256_cmpeq_epi32(code, _mm256_set1_epi32(0x7f))), value);
+    const __m256 value =
+        _mm256_blendv_ps(_mm256_castsi256_ps(normal), denormal,
+                         _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(8), bits)));
+    return _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(code, _mm256_set1_epi32(0x7f))),
+                            value);
   }
   static void Load(const uint8_t* low, const uint8_t* high, Group* to) {
     // Four scales of 16 weights, two to a block.
-    const __m128i words = _mm_setr_epi32(
-        static_cast<int>(LoadU32(low)), static_cast<int>(LoadU32(low + kBytes)),
-        static_cast<int>(LoadU32(high)), static_cast<int>(LoadU32(high + kBytes)));
+    const __m128i words =
+        _mm_setr_epi32(static_cast<int>(LoadU32(low)), static_cast<int>(LoadU32(low + kBytes)),
+                       static_cast<int>(LoadU32(high)), static_cast<int>(LoadU32(high + kBytes)));
     const __m256i pairs = _mm256_cvtepu16_epi32(words);
     const __m256i byte = _mm256_set1_epi32(0xff);
     to->d = HalfUe4m3(_mm256_and_si256(pairs, byte));
@@ -137,10 +136,10 @@ struct Nvfp4 : E2m1 {
       sums[i] = _mm256_madd_epi16(
           _mm256_add_epi16(FirstWords(group, x, i), SecondWords(group, x, i)), Ones());
     }
-    const __m256 ab = _mm256_castsi256_ps(
-        _mm256_madd_epi16(_mm256_packs_epi32(sums[0], sums[1]), Ones()));
-    const __m256 cd = _mm256_castsi256_ps(
-        _mm256_madd_epi16(_mm256_packs_epi32(sums[2], sums[3]), Ones()));
+    const __m256 ab =
+        _mm256_castsi256_ps(_mm256_madd_epi16(_mm256_packs_epi32(sums[0], sums[1]), Ones()));
+    const __m256 cd =
+        _mm256_castsi256_ps(_mm256_madd_epi16(_mm256_packs_epi32(sums[2], sums[3]), Ones()));
     const __m256i halves = _mm256_castps_si256(_mm256_shuffle_ps(ab, cd, kHigh ? 0xdd : 0x88));
     const __m256i up = _mm256_set1_epi32(kHigh ? kUp << 16 : kUp);
     return _mm256_sub_epi32(halves, _mm256_madd_epi16(x.Sums(), up));

@@ -171,7 +171,7 @@ inline __m512 AddArranged(const typename Format::Group& group, const Arranged& x
 
 // How far ahead of the weights in use the next ones are asked for. The processor does so itself,
 // but not across pages.
-constexpr int kAheadBytes = 4096;
+constexpr int kAheadBytes = 3072;
 
 template <typename Format>
 class RowPair {

@@ -23,12 +23,11 @@ inline __m512i LoadTwo(const uint8_t* from) {
   return _mm512_inserti32x4(_mm512_zextsi128_si512(Load128(from)), Load128(from + kBytes), 1);
 }
 
-inline __m512i LowNibbles(__m512i bytes) {
-  return _mm512_and_si512(bytes, _mm512_set1_epi8(15));
-}
+inline __m512i LowNibbles(__m512i bytes) { return _mm512_and_si512(bytes, _mm512_set1_epi8(15)); }
 inline __m512i HighNibbles(__m512i bytes) { return LowNibbles(_mm512_srli_epi16(bytes, 4)); }
 
-// Lane l, where `lanes` has its bit: word Of(l) of those from `low` and `high` on. Others keep theirs.
+// Lane l, where `lanes` has its bit: word Of(l) of those from `low` and `high` on. Others keep
+// theirs.
 struct WordIndex {
   alignas(64) uint16_t of[32] = {};
   uint16_t lanes = 0;

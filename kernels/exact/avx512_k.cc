@@ -15,11 +15,11 @@ struct ScalesAndMinima {
     const __m256i head = _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(a)), Load128(b), 1);
     // Words 1 and 2 of a half: scales (minima) 0 to 3, then 4 to 7.
     const __m256i first = _mm256_and_si256(head, _mm256_set1_epi8(63));
-    const __m256i upper =
-        _mm256_and_si256(_mm256_srli_epi32(head, 2), _mm256_set1_epi8(0x30));
-    const __m256i lower = _mm256_and_si256(
-        _mm256_srlv_epi32(_mm256_shuffle_epi32(head, 0xff), _mm256_setr_epi32(0, 0, 4, 0, 0, 0, 4, 0)),
-        _mm256_set1_epi8(15));
+    const __m256i upper = _mm256_and_si256(_mm256_srli_epi32(head, 2), _mm256_set1_epi8(0x30));
+    const __m256i lower =
+        _mm256_and_si256(_mm256_srlv_epi32(_mm256_shuffle_epi32(head, 0xff),
+                                           _mm256_setr_epi32(0, 0, 4, 0, 0, 0, 4, 0)),
+                         _mm256_set1_epi8(15));
     const __m256i second = _mm256_or_si256(upper, lower);
     // Parts 0 and 2: the eight scales of the first row, those of the second; the others: minima.
     const __m512i words = _mm512_setr_epi32(1, 17, 5, 21, 2, 18, 6, 22, 1, 17, 5, 21, 2, 18, 6, 22);
@@ -37,10 +37,9 @@ struct ScalesAndMinima {
     const __m512i first = _mm512_broadcast_i32x4(
         _mm_setr_epi8(0, -128, 0, -128, 1, -128, 1, -128, 8, -128, 8, -128, 9, -128, 9, -128));
     // Parts 1, 2, 3 have blocks 2, 4, 6 first.
-    const __m512i part = _mm512_setr_epi32(0, 0, 0, 0, 0x00020002, 0x00020002, 0x00020002,
-                                           0x00020002, 0x00040004, 0x00040004, 0x00040004,
-                                           0x00040004, 0x00060006, 0x00060006, 0x00060006,
-                                           0x00060006);
+    const __m512i part = _mm512_setr_epi32(
+        0, 0, 0, 0, 0x00020002, 0x00020002, 0x00020002, 0x00020002, 0x00040004, 0x00040004,
+        0x00040004, 0x00040004, 0x00060006, 0x00060006, 0x00060006, 0x00060006);
     return _mm512_shuffle_epi8(bytes, _mm512_add_epi8(first, part));
   }
 };
@@ -112,10 +111,9 @@ struct Q5_K : BySuperBlock {
   // 16 bytes of fifth bits: of part i's blocks bits 2 i and 2 i + 1, to be brought to bit 4.
   template <bool kOdd>
   static __m512i Join(__m512i nibbles, __m512i bits) {
-    const __m512i left = kOdd ? _mm512_setr_epi32(3, 3, 3, 3, 1, 1, 1, 1, 31, 31, 31, 31, 29, 29,
-                                                  29, 29)
-                              : _mm512_setr_epi32(4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0, 30, 30, 30,
-                                                  30);
+    const __m512i left =
+        kOdd ? _mm512_setr_epi32(3, 3, 3, 3, 1, 1, 1, 1, 31, 31, 31, 31, 29, 29, 29, 29)
+             : _mm512_setr_epi32(4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0, 30, 30, 30, 30);
     // nibbles | (bits & 16)
     return _mm512_ternarylogic_epi32(nibbles, _mm512_rolv_epi32(bits, left), _mm512_set1_epi8(16),
                                      0xf8);
@@ -145,9 +143,8 @@ struct Q5_K : BySuperBlock {
   static __m512i Integers(const Group& group, const Arranged& x) {
     __m512i sums[4];
     DotHalved<2>(group, x, sums);
-    return AddWithinParts(
-        _mm512_madd_epi16(_mm512_packs_epi32(sums[0], sums[1]), group.scale[0]),
-        _mm512_madd_epi16(_mm512_packs_epi32(sums[2], sums[3]), group.scale[1]));
+    return AddWithinParts(_mm512_madd_epi16(_mm512_packs_epi32(sums[0], sums[1]), group.scale[0]),
+                          _mm512_madd_epi16(_mm512_packs_epi32(sums[2], sums[3]), group.scale[1]));
   }
   static __m512i Minima(const Group& group, const Arranged& x) {
     return _mm512_madd_epi16(group.minimum, _mm512_load_si512(x.sums));
@@ -166,14 +163,14 @@ struct Q6_K : BySuperBlock {
     __m512 d;
   };
 
-  // 64 weights: nibbles, and two bits each of 32 bytes, twice, which `shift` brings to bits 4 and 5.
+  // 64 weights: nibbles, and two bits each of 32 bytes, twice, which `shift` brings to bits 4
+  // and 5.
   static __m512i Join(__m512i nibbles, __m512i bits) {
     return _mm512_ternarylogic_epi32(nibbles, bits, _mm512_set1_epi8(0x30), 0xf8);
   }
   static void LoadRow(const uint8_t* from, __m512i* weights, __m512i* scale) {
-    const __m512i up = _mm512_setr_epi64(0x0004000400040004, 0x0004000400040004,
-                                         0x0004000400040004, 0x0004000400040004,
-                                         0x0002000200020002, 0x0002000200020002,
+    const __m512i up = _mm512_setr_epi64(0x0004000400040004, 0x0004000400040004, 0x0004000400040004,
+                                         0x0004000400040004, 0x0002000200020002, 0x0002000200020002,
                                          0x0002000200020002, 0x0002000200020002);
     const __m512i down = _mm512_sub_epi16(_mm512_set1_epi16(4), up);
     for (int i = 0; i < 2; ++i) {
@@ -188,9 +185,9 @@ struct Q6_K : BySuperBlock {
         _mm512_setr_epi64(0, 0, 0x0100010001000100, 0x0100010001000100, 0x0200020002000200,
                           0x0200020002000200, 0x0300030003000300, 0x0300030003000300);
     for (int i = 0; i < 2; ++i) {
-      const __m512i index = _mm512_broadcast_i32x4(
-          _mm_set_epi64x(i == 0 ? 0x0480048004800480 : 0x0c800c800c800c80,
-                         i == 0 ? 0x0080008000800080 : 0x0880088008800880));
+      const __m512i index =
+          _mm512_broadcast_i32x4(_mm_set_epi64x(i == 0 ? 0x0480048004800480 : 0x0c800c800c800c80,
+                                                i == 0 ? 0x0080008000800080 : 0x0880088008800880));
       scale[i] = _mm512_srai_epi16(_mm512_shuffle_epi8(scales, _mm512_add_epi8(index, part)), 8);
     }
   }
@@ -198,8 +195,8 @@ struct Q6_K : BySuperBlock {
   static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
     LoadRow(a, to->weights, to->scale);
     LoadRow(b, to->weights + 4, to->scale + 2);
-    const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(a + 192)),
-                                                 Load128(b + 192), 1);
+    const __m256i both =
+        _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(a + 192)), Load128(b + 192), 1);
     const __m256i order = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
     const __m512i words = _mm512_cvtepi8_epi16(_mm256_shuffle_epi8(both, order));

@@ -49,15 +49,15 @@ struct Iq4_Xs : Iq4 {
   // Lane l: the bits of a sub-scale, at the block's place in a word of its weight row.
   static __m512i Bits(uint32_t a, uint32_t b, int width) {
     const __m512i block = _mm512_setr_epi32(0, 4, 0, 4, 1, 5, 1, 5, 2, 6, 2, 6, 3, 7, 3, 7);
-    const __m512i words = _mm512_mask_set1_epi32(_mm512_set1_epi32(static_cast<int>(a)), 0xcccc,
-                                                 static_cast<int>(b));
+    const __m512i words =
+        _mm512_mask_set1_epi32(_mm512_set1_epi32(static_cast<int>(a)), 0xcccc, static_cast<int>(b));
     return _mm512_srlv_epi32(words, _mm512_mullo_epi32(block, _mm512_set1_epi32(width)));
   }
   template <int>
   static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
     LoadNibbles<Iq4, 16, 8, 2>(a, b, to);
-    const __m512i low = _mm512_and_si512(Bits(LoadU32(a + 4), LoadU32(b + 4), 4),
-                                         _mm512_set1_epi32(15));
+    const __m512i low =
+        _mm512_and_si512(Bits(LoadU32(a + 4), LoadU32(b + 4), 4), _mm512_set1_epi32(15));
     const __m512i high = _mm512_and_si512(Bits(LoadU16(a + 2) << 4, LoadU16(b + 2) << 4, 2),
                                           _mm512_set1_epi32(0x30));
     to->scale = _mm512_sub_epi32(_mm512_or_si512(low, high), _mm512_set1_epi32(32));
@@ -85,8 +85,8 @@ struct Mxfp4 : E2m1 {
   static __m512 HalfE8m0(__m512i e) {
     const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
     const __m512i denormal = _mm512_sllv_epi32(_mm512_set1_epi32(0x00200000), e);
-    return _mm512_castsi512_ps(_mm512_mask_mov_epi32(
-        normal, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2)), denormal));
+    return _mm512_castsi512_ps(
+        _mm512_mask_mov_epi32(normal, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2)), denormal));
   }
   // The words in which the scales are; those of odd blocks begin a byte before.
   template <int kQuads>
@@ -124,8 +124,8 @@ struct Nvfp4 : E2m1 {
     }
   }
   static __m512i FourBlocks(const uint8_t* from) {
-    return _mm512_inserti64x4(_mm512_zextsi256_si512(Load256(from + 4)),
-                              Load256(from + kBytes + 4), 1);
+    return _mm512_inserti64x4(_mm512_zextsi256_si512(Load256(from + 4)), Load256(from + kBytes + 4),
+                              1);
   }
   // Half of an unsigned E4M3: denormals in units of 2^-10; 0x7f reads as zero, the top bit not.
   static __m512 HalfUe4m3(__m512i code) {

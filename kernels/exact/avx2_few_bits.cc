@@ -1,20 +1,37 @@
-// AVX2: the two-bit formats without sub-scales.
+// AVX2: the formats of one and two bits a weight under float scales alone.
 #include "kernels/exact/avx2_halves.h"
 
 namespace berth::kernels {
 namespace {
 
-template <int kPlane>
-inline __m256i Plane(__m256i bytes) {
-  const __m256i shifted = kPlane == 0 ? bytes : _mm256_srli_epi16(bytes, 2 * kPlane);
-  return _mm256_and_si256(shifted, _mm256_set1_epi8(3));
-}
-inline void Split(__m256i bytes, __m256i* to) {
-  to[0] = Plane<0>(bytes);
-  to[1] = Plane<1>(bytes);
-  to[2] = Plane<2>(bytes);
-  to[3] = Plane<3>(bytes);
-}
+// A bit a weight: 1 is d, 0 is -d, or twice the bit less one.
+struct Q1_0 : ByHalves {
+  static constexpr uint32_t kElements = 128, kBytes = 18;
+
+  // Twice the bits of 16 weights of each part, from byte kByte on.
+  template <int kByte>
+  static __m256i Twice(__m256i bits) {
+    return _mm256_and_si256(BitMask<kByte>(bits), _mm256_set1_epi8(2));
+  }
+  static void Load(const uint8_t* low, const uint8_t* high, Group* to) {
+    const __m256i bits = LoadParts(low + 2, high + 2);
+    to->first[0] = Twice<0>(bits);
+    to->second[0] = Twice<2>(bits);
+    to->first[1] = Twice<4>(bits);
+    to->second[1] = Twice<6>(bits);
+    to->first[2] = Twice<8>(bits);
+    to->second[2] = Twice<10>(bits);
+    to->first[3] = Twice<12>(bits);
+    to->second[3] = Twice<14>(bits);
+    to->d = _mm256_cvtph_ps(_mm_set_epi64x(FourOf(high), FourOf(low)));
+  }
+  static int64_t FourOf(const uint8_t* from) {
+    return static_cast<int64_t>(LoadU16(from) * 0x0001000100010001);
+  }
+  static __m256i Integers(const Group& group, const Arranged& x) {
+    return _mm256_add_epi32(SumSmall(group, x, Ones()), x.BlockSums(-1));
+  }
+};
 
 // Bits of a byte are four weights in a row: plane p has weights 4 i + p. A part is 64 weights.
 struct Q2_0 {
@@ -47,13 +64,13 @@ struct Q2_0 {
     }
   }
   static void Load(const uint8_t* low, const uint8_t* high, Group* to) {
-    Split(LoadParts(low + 2, high + 2), to->even);
-    Split(LoadParts(low + kBytes + 2, high + kBytes + 2), to->odd);
+    SplitPlanes(LoadParts(low + 2, high + 2), to->even);
+    SplitPlanes(LoadParts(low + kBytes + 2, high + kBytes + 2), to->odd);
     // Each for two blocks of 32.
     const uint64_t first = (LoadU16(low) | uint64_t{LoadU16(low + kBytes)} << 32) * 0x00010001;
     const uint64_t second = (LoadU16(high) | uint64_t{LoadU16(high + kBytes)} << 32) * 0x00010001;
-    to->d = _mm256_cvtph_ps(
-        _mm_set_epi64x(static_cast<int64_t>(second), static_cast<int64_t>(first)));
+    to->d =
+        _mm256_cvtph_ps(_mm_set_epi64x(static_cast<int64_t>(second), static_cast<int64_t>(first)));
   }
   // Four numbers a block of 32.
   static __m256i Dot(const __m256i* planes, const Arranged& x, int first) {
@@ -73,8 +90,8 @@ struct Tq2_0 : ByHalves {
   static constexpr uint32_t kElements = 256, kBytes = 66;
 
   static void Load(const uint8_t* from, const uint8_t*, Group* to) {
-    Split(LoadParts(from, from + 32), to->first);
-    Split(LoadParts(from + 16, from + 48), to->second);
+    SplitPlanes(LoadParts(from, from + 32), to->first);
+    SplitPlanes(LoadParts(from + 16, from + 48), to->second);
     to->d = _mm256_set1_ps(_cvtsh_ss(static_cast<uint16_t>(LoadU16(from + 64))));
   }
   static __m256i Integers(const Group& group, const Arranged& x) {
@@ -84,8 +101,10 @@ struct Tq2_0 : ByHalves {
 
 }  // namespace
 
-DotKernel Avx2TwoBitDot(TensorType type) {
+DotKernel Avx2FewBitsDot(TensorType type) {
   switch (type) {
+    case TensorType::kQ1_0:
+      return &DotArranged<Q1_0>;
     case TensorType::kQ2_0:
       return &DotArranged<Q2_0>;
     case TensorType::kTQ2_0:
