@@ -26,7 +26,7 @@ struct Q1_0 : ByHalves {
     to->d = _mm256_cvtph_ps(_mm_set_epi64x(FourOf(high), FourOf(low)));
   }
   static int64_t FourOf(const uint8_t* from) {
-    return static_cast<int64_t>(LoadU16(from) * 0x0001000100010001);
+    return static_cast<int64_t>(LoadU16(from) * uint64_t{0x0001000100010001});
   }
   static __m256i Integers(const Group& group, const Arranged& x) {
     return _mm256_add_epi32(SumSmall(group, x, Ones()), x.BlockSums(-1));
