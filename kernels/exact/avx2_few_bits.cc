@@ -99,6 +99,50 @@ struct Tq2_0 : ByHalves {
   }
 };
 
+// Digits of base 3 (kernels/formats/ternary.cc): number n of a byte is the highest of 3^n times it,
+// as a fraction of 256.
+struct Tq1_0 : ByHalves {
+  static constexpr uint32_t kElements = 256, kBytes = 54;
+
+  // Bytes times 16-bit numbers, modulo 256, and what digit that begins with: a third of 256 is
+  // between 85 and 86.
+  static __m256i Digits(__m256i bytes, __m256i factors) {
+    const __m256i upper = _mm256_set1_epi16(static_cast<int16_t>(0xff00));
+    const __m256i odd = _mm256_mullo_epi16(_mm256_and_si256(bytes, upper), factors);
+    const __m256i fractions =
+        _mm256_or_si256(_mm256_andnot_si256(upper, _mm256_mullo_epi16(bytes, factors)), odd);
+    const __m256i one = _mm256_set1_epi8(1);
+    return _mm256_add_epi8(
+        _mm256_min_epu8(_mm256_subs_epu8(fractions, _mm256_set1_epi8(85)), one),
+        _mm256_min_epu8(_mm256_subs_epu8(fractions, _mm256_set1_epi8(static_cast<char>(170))),
+                        one));
+  }
+  static __m256i Factors(int low, int high) {
+    return _mm256_set_m128i(_mm_set1_epi16(static_cast<int16_t>(high)),
+                            _mm_set1_epi16(static_cast<int16_t>(low)));
+  }
+  // Five digits of 32 bytes, five of 16, four of 4.
+  static void Load(const uint8_t* from, const uint8_t*, Group* to) {
+    const __m128i a = Load128(from), b = Load128(from + 16), c = Load128(from + 32);
+    const __m128i last = _mm_set1_epi32(static_cast<int>(LoadU32(from + 48)));
+    const __m256i first = _mm256_set_m128i(c, a), second = _mm256_set_m128i(c, b);
+    to->first[0] = Digits(_mm256_broadcastsi128_si256(a), Factors(1, 81));
+    to->first[1] = Digits(first, Factors(3, 1));
+    to->first[2] = Digits(first, Factors(9, 9));
+    to->first[3] = Digits(first, Factors(27, 81));
+    to->second[0] = Digits(_mm256_broadcastsi128_si256(b), Factors(1, 81));
+    to->second[1] = Digits(second, Factors(3, 3));
+    to->second[2] = Digits(second, Factors(9, 27));
+    to->second[3] = Digits(_mm256_set_m128i(last, b),
+                           _mm256_setr_epi32(0x001b001b, 0x001b001b, 0x001b001b, 0x001b001b,
+                                             0x00010001, 0x00030003, 0x00090009, 0x001b001b));
+    to->d = _mm256_set1_ps(_cvtsh_ss(static_cast<uint16_t>(LoadU16(from + 52))));
+  }
+  static __m256i Integers(const Group& group, const Arranged& x) {
+    return _mm256_add_epi32(SumSmall(group, x, Ones()), x.BlockSums(-1));
+  }
+};
+
 }  // namespace
 
 DotKernel Avx2FewBitsDot(TensorType type) {
@@ -107,6 +151,8 @@ DotKernel Avx2FewBitsDot(TensorType type) {
       return &DotArranged<Q1_0>;
     case TensorType::kQ2_0:
       return &DotArranged<Q2_0>;
+    case TensorType::kTQ1_0:
+      return &DotArranged<Tq1_0>;
     case TensorType::kTQ2_0:
       return &DotArranged<Tq2_0>;
     default:

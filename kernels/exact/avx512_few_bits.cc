@@ -5,6 +5,11 @@
 namespace berth::kernels {
 namespace {
 
+// 256 small weights in order: what AddNeighbours takes.
+inline __m512i DotInOrder(const __m512i* weights, const int8_t* q) {
+  return _mm512_madd_epi16(DotPlanes(weights, q), _mm512_set1_epi16(1));
+}
+
 // A bit a weight: 1 is d, 0 is -d, or twice the bit less one.
 struct Q1_0 {
   static constexpr uint32_t kElements = 128, kBytes = 18;
@@ -38,15 +43,9 @@ struct Q1_0 {
     const auto second = static_cast<int64_t>(LoadRow<kQuads>(b, to->second));
     to->d = _mm512_cvtph_ps(_mm256_setr_epi64x(first, first, second, second));
   }
-  static __m512i DotRow(const __m512i* weights, const int8_t* q) {
-    const __m512i sums = HalfSumParts(
-        DotUnsigned(weights[0], Load512(q)), DotUnsigned(weights[1], Load512(q + 64)),
-        DotUnsigned(weights[2], Load512(q + 128)), DotUnsigned(weights[3], Load512(q + 192)));
-    return _mm512_madd_epi16(sums, _mm512_set1_epi16(1));
-  }
   template <int>
   static __m512i Integers(const Group& group, const Arranged& x) {
-    const __m512i sums = AddNeighbours(DotRow(group.first, x.q), DotRow(group.second, x.q));
+    const __m512i sums = AddNeighbours(DotInOrder(group.first, x.q), DotInOrder(group.second, x.q));
     return _mm512_add_epi32(sums, _mm512_load_si512(x.offset));
   }
 };
@@ -128,6 +127,66 @@ struct Tq2_0 : ByPlanes {
   }
 };
 
+// Digits of base 3 (kernels/formats/ternary.cc): number n of a byte is the highest of 3^n times it,
+// as a fraction of 256.
+struct Tq1_0 {
+  static constexpr uint32_t kElements = 256, kBytes = 54;
+  static constexpr bool kMinima = false, kTwoScales = false;
+  static constexpr int kOffset = -1;
+  static constexpr Lane Of(int lane) { return EvenOdd(lane); }
+  static void Arrange(const int8_t* q, int8_t* to) { ArrangeInOrder(q, to); }
+  struct Group {
+    __m512i first[4], second[4];  // 64 weights each of the first row, of the second
+    __m512 d;
+  };
+
+  // Bytes times 16-bit numbers, modulo 256, and what digit that begins with: a third of 256 is
+  // between 85 and 86.
+  static __m512i Digits(__m512i bytes, __m512i factors) {
+    const __m512i upper = _mm512_set1_epi16(static_cast<int16_t>(0xff00));
+    const __m512i odd = _mm512_mullo_epi16(_mm512_and_si512(bytes, upper), factors);
+    const __m512i fractions =
+        _mm512_or_si512(_mm512_andnot_si512(upper, _mm512_mullo_epi16(bytes, factors)), odd);
+    const __m512i one = _mm512_set1_epi8(1);
+    return _mm512_add_epi8(
+        _mm512_min_epu8(_mm512_subs_epu8(fractions, _mm512_set1_epi8(85)), one),
+        _mm512_min_epu8(_mm512_subs_epu8(fractions, _mm512_set1_epi8(static_cast<char>(170))),
+                        one));
+  }
+  // A factor for each part.
+  static __m512i Factors(int a, int b, int c, int d) {
+    const __m512i parts = _mm512_setr_epi32(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
+    return _mm512_or_si512(parts, _mm512_slli_epi32(parts, 16));
+  }
+  // Five digits of 32 bytes, five of 16, four of 4.
+  static void LoadRow(const uint8_t* from, __m512i* to) {
+    const __m256i a = Load256(from);
+    const __m128i b = Load128(from + 32);
+    const __m128i c = _mm_set1_epi32(static_cast<int>(LoadU32(from + 48)));
+    const __m256i twice = _mm256_broadcastsi128_si256(b);
+    to[0] = Digits(_mm512_broadcast_i64x4(a), Factors(1, 1, 3, 3));
+    to[1] = Digits(_mm512_broadcast_i64x4(a), Factors(9, 9, 27, 27));
+    to[2] = Digits(_mm512_inserti64x4(_mm512_castsi256_si512(a), twice, 1), Factors(81, 81, 1, 3));
+    const __m512i last =
+        _mm512_mask_mov_epi32(Factors(9, 27, 81, 0), 0xf000,
+                              _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00010001,
+                                                0x00030003, 0x00090009, 0x001b001b));
+    to[3] =
+        Digits(_mm512_inserti64x4(_mm512_castsi256_si512(twice), _mm256_set_m128i(c, b), 1), last);
+  }
+  template <int>
+  static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
+    LoadRow(a, to->first);
+    LoadRow(b, to->second);
+    to->d = SpreadHalves<&EvenOdd, 0>(TwoPairs(LoadU16(a + 52), LoadU16(b + 52)));
+  }
+  template <int>
+  static __m512i Integers(const Group& group, const Arranged& x) {
+    const __m512i sums = AddNeighbours(DotInOrder(group.first, x.q), DotInOrder(group.second, x.q));
+    return _mm512_add_epi32(sums, _mm512_load_si512(x.offset));
+  }
+};
+
 }  // namespace
 
 DotKernel Avx512FewBitsDot(TensorType type) {
@@ -136,6 +195,8 @@ DotKernel Avx512FewBitsDot(TensorType type) {
       return &DotArranged<Q1_0>;
     case TensorType::kQ2_0:
       return &DotArranged<Q2_0>;
+    case TensorType::kTQ1_0:
+      return &DotArranged<Tq1_0>;
     case TensorType::kTQ2_0:
       return &DotArranged<Tq2_0>;
     default:

@@ -14,7 +14,7 @@ DotKernel Avx2LatticeDot(TensorType type);  // IQ1, IQ2, IQ3
 DotKernel Avx2LegacyDot(TensorType type);   // Q4_0, Q4_1, Q5_0, Q5_1, Q8_0
 DotKernel Avx2TableDot(TensorType type);    // IQ4, MXFP4, NVFP4
 DotKernel Avx2KDot(TensorType type);        // Q2_K to Q6_K
-DotKernel Avx2FewBitsDot(TensorType type);  // Q1_0, Q2_0, TQ2_0
+DotKernel Avx2FewBitsDot(TensorType type);  // Q1_0, Q2_0, TQ1_0, TQ2_0
 DotKernel Avx2AnyDot(TensorType type);      // never null
 bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
 void Avx2Activate(const ExpertConventions& conventions, const float* gate, const float* up,
@@ -26,7 +26,7 @@ DotKernel Avx512LegacyDot(TensorType type);    // Q4_0, Q4_1, Q5_0, Q5_1, Q8_0
 DotKernel Avx512TableDot(TensorType type);     // IQ4, MXFP4, NVFP4
 DotKernel Avx512KDot(TensorType type);         // Q4_K, Q5_K, Q6_K
 DotKernel Avx512KFewBitsDot(TensorType type);  // Q2_K, Q3_K
-DotKernel Avx512FewBitsDot(TensorType type);   // Q1_0, Q2_0, TQ2_0
+DotKernel Avx512FewBitsDot(TensorType type);   // Q1_0, Q2_0, TQ1_0, TQ2_0
 DotKernel Avx512AnyDot(TensorType type);       // never null
 bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
 void Avx512Activate(const ExpertConventions& conventions, const float* gate, const float* up,

@@ -140,6 +140,26 @@ TEST_P(ExactDot, EveryInstructionSetGivesTheBitsOfTheScalarOne) {
   }
 }
 
+// Kernels that arrange activations do so for as many rows as they have room for, if for any.
+TEST_P(ExactDot, LongRowsGiveTheBitsOfTheScalarOne) {
+  const Format& format = GetParam();
+  std::mt19937 random(4);
+  for (const uint32_t cols : {7936u, 24832u, 49408u}) {
+    const uint32_t weight_rows = 3;
+    const Weights weights = MakeWeights(format, Blocks::kValid, weight_rows, cols, random);
+    std::vector<std::vector<float>> x(kMaxDotRows);
+    for (std::vector<float>& row : x) row = DrawValues(Values::kOrdinary, cols, random);
+    const std::vector<float> expected = RunDot(Isa::kScalar, format, weights, cols, weight_rows, x);
+    for (const Isa isa : UsableIsas()) {
+      const std::vector<float> got = RunDot(isa, format, weights, cols, weight_rows, x);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(expected[i]))
+            << IsaName(isa) << " cols " << cols << " result " << i;
+      }
+    }
+  }
+}
+
 TEST_P(ExactDot, AFlippedBitOfAWeightOrOfAnActivationShows) {
   const Format& format = GetParam();
   std::mt19937 random(3);
