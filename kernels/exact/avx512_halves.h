@@ -81,17 +81,27 @@ struct Halved {
   __m512 d;
 };
 
+// Loaded into a register: GCC would rather read what is used twice from memory twice, and loads are
+// what the loop over activation rows is short of.
+inline __m512i Once(__m512i value) {
+  asm("" : "+v"(value));
+  return value;
+}
+
 // Of the parts, in the order of Halved.
 template <int kQuads>
 inline void DotHalved(const Halved& group, const Arranged& x, __m512i (&sums)[4]) {
-  for (int i = 0; i < 4; ++i) {
-    if (i % 2 >= kQuads) {
-      sums[i] = _mm512_setzero_si512();
+  for (int i = 0; i < 2; ++i) {
+    if (i >= kQuads) {
+      sums[i] = sums[2 + i] = _mm512_setzero_si512();
       continue;
     }
-    const int8_t* const q = x.q + 128 * (i % 2);
-    sums[i] = _mm512_dpbusd_epi32(DotUnsigned(group.first[i], Load512(q)), group.second[i],
-                                  Load512(q + 64));
+    const __m512i first = Once(Load512(x.q + 128 * i));
+    const __m512i second = Once(Load512(x.q + 128 * i + 64));
+    for (int row = 0; row < 4; row += 2) {
+      sums[row + i] = _mm512_dpbusd_epi32(DotUnsigned(group.first[row + i], first),
+                                          group.second[row + i], second);
+    }
   }
 }
 // What comes of them: ByQuads. Weights up to 15: sixteen products fit in 16 bits.
