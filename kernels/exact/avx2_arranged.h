@@ -10,6 +10,7 @@
 
 #include "kernels/exact/avx2_frame.h"
 #include "kernels/exact/kernel_sets.h"
+#include "kernels/exact/row_end.h"
 
 namespace berth::kernels {
 namespace {
@@ -72,18 +73,31 @@ inline __m256 AddArranged(const typename Format::Group& group, const Arranged& x
   return sums;
 }
 
-// Half a group at the end of a row stands twice: for the ends of two weight rows.
-inline bool EndsInHalfGroup(const DotCall& call) { return call.cols % 256 == 128; }
-
 template <typename Format>
-void ArrangeRow(const DotCall& call, const ActivationRow& row, Arranged* to) {
-  for (uint32_t col = 0; col < call.cols; col += 256, ++to) {
-    const uint32_t high = col + 128 == call.cols ? col : col + 128;
-    Format::Arrange(row.q + col, row.q + high, to->q);
-    memcpy(to->d, row.d + col / 32, 16);
-    memcpy(to->d + 4, row.d + high / 32, 16);
-    memcpy(to->sums, row.sums + col / 16, 16);
-    memcpy(to->sums + 8, row.sums + high / 16, 16);
+inline void ArrangeHalves(const ActivationRow& row, uint32_t low, uint32_t high, Arranged* to) {
+  Format::Arrange(row.q + low, row.q + high, to->q);
+  memcpy(to->d, row.d + low / 32, 16);
+  memcpy(to->d + 4, row.d + high / 32, 16);
+  memcpy(to->sums, row.sums + low / 16, 16);
+  memcpy(to->sums + 8, row.sums + high / 16, 16);
+}
+
+// Half a group at the end of a row stands twice: for the ends of two weight rows.
+template <typename Format>
+void ArrangeRow(const ActivationRow& row, uint32_t cols, Arranged* to) {
+  uint32_t col = 0;
+  for (; col + 256 <= cols; col += 256, ++to) ArrangeHalves<Format>(row, col, col + 128, to);
+  switch (RowEndOf(cols)) {
+    case RowEnd::kNone:
+      return;
+    case RowEnd::kHalf:
+      return ArrangeHalves<Format>(row, col, col, to);
+    case RowEnd::kShort:
+      return ArrangeHalves<Format>(row, col, col + 128, to);
+    case RowEnd::kOverlap: {
+      const OverlapColumns last(row, cols);
+      return ArrangeHalves<Format>({nullptr, last.q, last.d, last.sums}, 0, 128, to);
+    }
   }
 }
 
@@ -108,7 +122,9 @@ class RowPair {
     AddRow(a, row_count, first_sums);
     if (!alone) AddRow(b, row_count, second_sums);
     if constexpr (Format::kElements < 256) {
-      if (EndsInHalfGroup(call_)) AddEnds(a, b, row_count, first_sums, second_sums);
+      if (RowEndOf(call_.cols) == RowEnd::kHalf) {
+        AddHalves(a, b, row_count, first_sums, second_sums);
+      }
     }
     for (uint32_t r = 0; r < row_count; ++r) {
       float* const out = call_.out + (first + r) * call_.out_stride + w;
@@ -138,18 +154,39 @@ class RowPair {
       Add(from, from + kGroupBytes / 2, g, row_count, sums);
     }
     if constexpr (Format::kElements < 256) {
-      if (g < groups_ && !EndsInHalfGroup(call_)) {
+      const size_t bytes = call_.cols % 256 / Format::kElements * Format::kBytes;
+      if (RowEndOf(call_.cols) == RowEnd::kShort) {
         // Zeros: sums are never -0, so adding zero changes no bit.
         uint8_t padded[kGroupBytes] = {};
-        memcpy(padded, from, call_.cols % 256 / Format::kElements * Format::kBytes);
+        memcpy(padded, from, bytes);
         Add(padded, padded + kGroupBytes / 2, g, row_count, sums);
+      } else if (RowEndOf(call_.cols) == RowEnd::kOverlap) {
+        AddOverlap(from - (kGroupBytes - bytes), row_count, sums);
       }
     }
   }
 
+  // Blocks that have been do not count, whatever their scales are.
+  void AddOverlap(const uint8_t* from, uint32_t row_count, __m256* sums) {
+    const int left = static_cast<int>(call_.cols % 256 / 32);
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    // The permutation takes three bits of an index.
+    const __m256i to_blocks = _mm256_add_epi32(lane, _mm256_set1_epi32(left));
+    const __m256i to_sums = _mm256_sub_epi32(lane, _mm256_set1_epi32(left));
+    const __m256 counts =
+        _mm256_castsi256_ps(_mm256_cmpgt_epi32(lane, _mm256_set1_epi32(7 - left)));
+    typename Format::Group group;
+    Format::Load(from, from + kGroupBytes / 2, &group);
+    for (uint32_t r = 0; r < row_count; ++r) {
+      const __m256 before = _mm256_permutevar8x32_ps(sums[r], to_blocks);
+      const __m256 after = AddArranged<Format>(group, rows_[r * groups_ + groups_ - 1], before);
+      sums[r] = _mm256_permutevar8x32_ps(_mm256_blendv_ps(before, after, counts), to_sums);
+    }
+  }
+
   // The last 128 columns of both rows: lanes 0 to 3 of their sums.
-  void AddEnds(const uint8_t* a, const uint8_t* b, uint32_t row_count, __m256* first,
-               __m256* second) {
+  void AddHalves(const uint8_t* a, const uint8_t* b, uint32_t row_count, __m256* first,
+                 __m256* second) {
     const size_t at = size_t{groups_ - 1} * kGroupBytes;
     __m256 both[kMaxDotRows];
     for (uint32_t r = 0; r < row_count; ++r) {
@@ -179,7 +216,7 @@ void DotArranged(const DotCall& call) {
     const uint32_t left = call.row_count - first;
     const uint32_t count = left < at_once ? left : at_once;
     for (uint32_t r = 0; r < count; ++r) {
-      ArrangeRow<Format>(call, call.rows[first + r], rows + r * groups);
+      ArrangeRow<Format>(call.rows[first + r], call.cols, rows + r * groups);
     }
     RowPair<Format> pair(call, rows, count);
     for (uint32_t w = 0; w < call.weight_rows; w += 2) {

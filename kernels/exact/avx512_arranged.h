@@ -11,6 +11,7 @@
 
 #include "kernels/exact/avx512_frame.h"
 #include "kernels/exact/kernel_sets.h"
+#include "kernels/exact/row_end.h"
 
 namespace berth::kernels {
 namespace {
@@ -135,21 +136,30 @@ inline __m512 SpreadHalves(__m128 pairs) {
 //   static __m512i Minima(const Group& group, const Arranged& x);         with kMinima
 // Lanes without a block are zero times zero: sums are never -0, so adding it changes no bit.
 template <typename Format>
-void ArrangeRow(const ActivationRow& row, uint32_t groups, Arranged* to) {
-  for (uint32_t g = 0; g < groups; ++g, ++to) {
-    Format::Arrange(row.q + 256 * g, to->q);
-    const float* const d = row.d + 8 * g;
-    const int16_t* const sums = row.sums + 16 * g;
-    for (int lane = 0; lane < 16; ++lane) {
-      const int block = Format::Of(lane).block;
-      to->d[lane] = d[block];
-      if constexpr (Format::kOffset == 0) {
-        to->sums[2 * lane] = sums[2 * block];
-        to->sums[2 * lane + 1] = sums[2 * block + 1];
-      } else {
-        to->offset[lane] = Format::kOffset * (sums[2 * block] + sums[2 * block + 1]);
-      }
+inline void ArrangeGroup(const int8_t* q, const float* d, const int16_t* sums, Arranged* to) {
+  Format::Arrange(q, to->q);
+  for (int lane = 0; lane < 16; ++lane) {
+    const int block = Format::Of(lane).block;
+    to->d[lane] = d[block];
+    if constexpr (Format::kOffset == 0) {
+      to->sums[2 * lane] = sums[2 * block];
+      to->sums[2 * lane + 1] = sums[2 * block + 1];
+    } else {
+      to->offset[lane] = Format::kOffset * (sums[2 * block] + sums[2 * block + 1]);
     }
+  }
+}
+
+template <typename Format>
+void ArrangeRow(const ActivationRow& row, uint32_t cols, Arranged* to) {
+  const bool overlap = RowEndOf(cols) == RowEnd::kOverlap;
+  const uint32_t groups = overlap ? cols / 256 : (cols + 255) / 256;
+  for (uint32_t g = 0; g < groups; ++g, ++to) {
+    ArrangeGroup<Format>(row.q + 256 * g, row.d + 8 * g, row.sums + 16 * g, to);
+  }
+  if (overlap) {
+    const OverlapColumns last(row, cols);
+    ArrangeGroup<Format>(last.q, last.d, last.sums, to);
   }
 }
 
@@ -177,7 +187,11 @@ template <typename Format>
 class RowPair {
  public:
   RowPair(const DotCall& call, const Arranged* rows, uint32_t row_count)
-      : call_(call), rows_(rows), row_count_(row_count), groups_((call.cols + 255) / 256) {}
+      : call_(call),
+        rows_(rows),
+        row_count_(row_count),
+        groups_((call.cols + 255) / 256),
+        overlap_(call.cols % 256 / 32) {}
 
   // Weight rows w and, unless `alone`, w + 1; activation rows from `first` on.
   template <bool kOneRow>
@@ -197,7 +211,7 @@ class RowPair {
       b += kGroupBytes;
     }
     if constexpr (Format::kElements < 256) {
-      if (g < groups_) AddTail(a, b, g, row_count, sums);
+      if (g < groups_) AddEnd(a, b, g, row_count, sums);
     }
     const __m512i order = LanesInOrder<&Format::Of>();
     for (uint32_t r = 0; r < row_count; ++r) {
@@ -220,20 +234,64 @@ class RowPair {
     }
   }
 
-  void AddTail(const uint8_t* a, const uint8_t* b, uint32_t g, uint32_t row_count, __m512* sums) {
+  void AddEnd(const uint8_t* a, const uint8_t* b, uint32_t g, uint32_t row_count, __m512* sums) {
     const uint32_t cols = call_.cols % 256;
-    if (cols == 128) return Add<1>(a, b, g, row_count, sums);
-    uint8_t padded[2][kGroupBytes] = {};
     const size_t bytes = cols / Format::kElements * Format::kBytes;
-    memcpy(padded[0], a, bytes);
-    memcpy(padded[1], b, bytes);
-    Add<2>(padded[0], padded[1], g, row_count, sums);
+    switch (RowEndOf(call_.cols)) {
+      case RowEnd::kNone:
+        return;
+      case RowEnd::kHalf:
+        return Add<1>(a, b, g, row_count, sums);
+      case RowEnd::kShort: {
+        uint8_t padded[2][kGroupBytes] = {};
+        memcpy(padded[0], a, bytes);
+        memcpy(padded[1], b, bytes);
+        return Add<2>(padded[0], padded[1], g, row_count, sums);
+      }
+      case RowEnd::kOverlap:
+        return AddOverlap(a - (kGroupBytes - bytes), b - (kGroupBytes - bytes), g, row_count, sums);
+    }
   }
+
+  // Blocks that have been do not count, whatever their scales are.
+  void AddOverlap(const uint8_t* a, const uint8_t* b, uint32_t g, uint32_t row_count,
+                  __m512* sums) {
+    const __m512i to_blocks = _mm512_load_si512(overlap_.to_blocks);
+    const __m512i to_sums = _mm512_load_si512(overlap_.to_sums);
+    typename Format::Group group;
+    Format::template Load<2>(a, b, &group);
+    for (uint32_t r = 0; r < row_count; ++r) {
+      const __m512 before = _mm512_permutexvar_ps(to_blocks, sums[r]);
+      const __m512 after = AddArranged<Format, 2>(group, rows_[r * groups_ + g], before);
+      sums[r] = _mm512_permutexvar_ps(to_sums, _mm512_mask_mov_ps(before, overlap_.counts, after));
+    }
+  }
+
+  // Lanes of the sums to the lanes of the last 256 columns' blocks, and back; which blocks count.
+  struct Overlap {
+    alignas(64) int32_t to_blocks[16];
+    alignas(64) int32_t to_sums[16];
+    __mmask16 counts = 0;
+
+    explicit Overlap(uint32_t left) {
+      int32_t lane_of[2][8];
+      for (int lane = 0; lane < 16; ++lane) {
+        lane_of[Format::Of(lane).row][Format::Of(lane).block] = lane;
+      }
+      for (int lane = 0; lane < 16; ++lane) {
+        const Lane own = Format::Of(lane);
+        to_blocks[lane] = lane_of[own.row][(own.block + left) % 8];
+        to_sums[to_blocks[lane]] = lane;
+        if (own.block + left >= 8) counts |= static_cast<__mmask16>(1 << lane);
+      }
+    }
+  };
 
   const DotCall& call_;
   const Arranged* const rows_;
   const uint32_t row_count_;
   const uint32_t groups_;
+  const Overlap overlap_;
 };
 
 template <typename Format>
@@ -247,7 +305,7 @@ void DotArranged(const DotCall& call) {
     const uint32_t left = call.row_count - first;
     const uint32_t count = left < at_once ? left : at_once;
     for (uint32_t r = 0; r < count; ++r) {
-      ArrangeRow<Format>(call.rows[first + r], groups, rows + r * groups);
+      ArrangeRow<Format>(call.rows[first + r], call.cols, rows + r * groups);
     }
     RowPair<Format> pair(call, rows, count);
     for (uint32_t w = 0; w < call.weight_rows; w += 2) {
