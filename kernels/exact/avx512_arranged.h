@@ -211,7 +211,12 @@ class RowPair {
       b += kGroupBytes;
     }
     if constexpr (Format::kElements < 256) {
-      if (g < groups_) AddEnd(a, b, g, row_count, sums);
+      const RowEnd end = RowEndOf(call_.cols);
+      if (end == RowEnd::kHalf) {
+        Add<1>(a, b, g, row_count, sums);
+      } else if (end != RowEnd::kNone) {
+        AddRareEnd(a, b, g, row_count, sums);
+      }
     }
     const __m512i order = LanesInOrder<&Format::Of>();
     for (uint32_t r = 0; r < row_count; ++r) {
@@ -234,23 +239,17 @@ class RowPair {
     }
   }
 
-  void AddEnd(const uint8_t* a, const uint8_t* b, uint32_t g, uint32_t row_count, __m512* sums) {
-    const uint32_t cols = call_.cols % 256;
-    const size_t bytes = cols / Format::kElements * Format::kBytes;
-    switch (RowEndOf(call_.cols)) {
-      case RowEnd::kNone:
-        return;
-      case RowEnd::kHalf:
-        return Add<1>(a, b, g, row_count, sums);
-      case RowEnd::kShort: {
-        uint8_t padded[2][kGroupBytes] = {};
-        memcpy(padded[0], a, bytes);
-        memcpy(padded[1], b, bytes);
-        return Add<2>(padded[0], padded[1], g, row_count, sums);
-      }
-      case RowEnd::kOverlap:
-        return AddOverlap(a - (kGroupBytes - bytes), b - (kGroupBytes - bytes), g, row_count, sums);
+  void AddRareEnd(const uint8_t* a, const uint8_t* b, uint32_t g, uint32_t row_count,
+                  __m512* sums) {
+    const size_t bytes = call_.cols % 256 / Format::kElements * Format::kBytes;
+    if (RowEndOf(call_.cols) == RowEnd::kOverlap) {
+      AddOverlap(a - (kGroupBytes - bytes), b - (kGroupBytes - bytes), g, row_count, sums);
+      return;
     }
+    uint8_t padded[2][kGroupBytes] = {};
+    memcpy(padded[0], a, bytes);
+    memcpy(padded[1], b, bytes);
+    Add<2>(padded[0], padded[1], g, row_count, sums);
   }
 
   // Blocks that have been do not count, whatever their scales are.
