@@ -11,16 +11,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "bench/median.h"
+#include "bench/yardstick.h"
 #include "runtime/count/count.h"
 #include "runtime/trace/memory_trace.h"
 
@@ -89,32 +88,9 @@ Result<Play> PlayOnce(TraceFile* trace, const Flags& flags, const std::string& p
   return play;
 }
 
-// The last number of what `command` prints.
-Result<double> RateOf(const std::string& command) {
-  FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return UnavailableError("cannot run '" + command + "'");
-  std::string text;
-  char buffer[4096];
-  for (size_t got = 0; (got = fread(buffer, 1, sizeof(buffer), pipe)) > 0;)
-    text.append(buffer, got);
-  if (const int status = pclose(pipe); status != 0) {
-    return UnavailableError("'" + command + "' failed with " + std::to_string(status));
-  }
-  const size_t last = text.find_last_of("0123456789");
-  if (last == text.npos) return InvalidArgumentError("'" + command + "' printed no number");
-  const size_t before = text.find_last_not_of("0123456789.", last);
-  return std::strtod(text.c_str() + (before == text.npos ? 0 : before + 1), nullptr);
-}
-
-std::string Filled(std::string command, const std::string& policy, uint32_t slots) {
-  for (const auto& [name, value] :
-       {std::pair<std::string, std::string>{"{policy}", policy.substr(0, policy.find(':'))},
-        {"{slots}", std::to_string(slots)}}) {
-    for (size_t at = 0; (at = command.find(name, at)) != command.npos; at += value.size()) {
-      command.replace(at, name.size(), value);
-    }
-  }
-  return command;
+std::string CommandFor(const Flags& flags, const std::string& policy, uint32_t slots) {
+  return bench::Filled(flags.against, {{"{policy}", policy.substr(0, policy.find(':'))},
+                                       {"{slots}", std::to_string(slots)}});
 }
 
 std::string Spread(const std::vector<double>& rates) {
@@ -133,7 +109,8 @@ Status Measure(TraceFile* trace, const Flags& flags, const std::string& policy, 
     ours.push_back(play.rate);
     misses = play.misses;
     if (flags.against.empty()) continue;
-    BERTH_ASSIGN_OR_RETURN(const double rate, RateOf(Filled(flags.against, policy, slots)));
+    BERTH_ASSIGN_OR_RETURN(const double rate,
+                           bench::LastNumberOf(CommandFor(flags, policy, slots)));
     theirs.push_back(rate);
   }
   std::printf("%-20s %6u slots %10llu misses %s", policy.c_str(), slots,

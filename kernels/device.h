@@ -13,9 +13,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "berth/status.h"
 #include "berth/types.h"
+#include "kernels/exact/isa.h"
+#include "kernels/expert/arithmetic.h"
 #include "kernels/expert/grouped_call.h"
 
 namespace berth::kernels {
@@ -148,7 +151,11 @@ struct DeviceOptions {
                                 // the memory that is available on the machine right now
   double link_bytes_per_s = 0;  // host backend: imposed on copies, each direction; 0: none
   uint32_t threads = 0;         // host backend: compute threads; 0: all of the machine. Cards
-                                // with equal numbers share one pool
+                                // with equal numbers and processors share one pool
+  // Host backend: where its threads stay, see worker_pool.h; empty: wherever the system puts them.
+  std::vector<uint32_t> processors;
+  Arithmetic arithmetic;
+  Isa isa = BestIsa();  // host backend: of the compute threads; one of UsableIsas()
   // Fresh card memory holds 0xFF bytes (a NaN in every float type), so that reading what nobody
   // wrote shows. Always so in debug and AddressSanitizer builds; `host` only.
   bool poison = false;

@@ -6,13 +6,14 @@
 namespace berth::kernels {
 namespace {
 
-template <bool kHasMinima, bool kHasTwoScales>
+template <Minima kMinimaOf, bool kHasTwoScales>
 struct Any {
   static constexpr uint32_t kElements = 32;  // the least: there may be a tail
-  static constexpr bool kMinima = kHasMinima, kTwoScales = kHasTwoScales;
+  static constexpr Minima kMinima = kMinimaOf;
+  static constexpr bool kTwoScales = kHasTwoScales;
   struct Group {
     WeightGroup weights;
-    __m256 d, d_high, dmin;
+    __m256 d, d_high, minimum, minimum_high;
   };
 
   static void Split(Group* group) {
@@ -22,7 +23,8 @@ struct Any {
     const __m256i order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
     group->d = _mm256_permutevar8x32_ps(_mm256_shuffle_ps(first, second, 0x88), order);
     group->d_high = _mm256_permutevar8x32_ps(_mm256_shuffle_ps(first, second, 0xdd), order);
-    group->dmin = _mm256_load_ps(group->weights.dmin);
+    if (kMinima == Minima::kNone) return;
+    SplitMinima(group->weights, &group->minimum, &group->minimum_high);
   }
 
   static Halves Products(const Group& group, const int8_t* q) {
@@ -41,14 +43,11 @@ struct Any {
     const Halves products = Products(group, q);
     return _mm256_permute2x128_si256(products.blocks03, products.blocks47, 0x31);
   }
-  static __m256i Minima(const Group& group, const int16_t* sums) {
-    return _mm256_madd_epi16(Load256(group.weights.minimum), Load256(sums));
-  }
 };
 
-template <bool kHasMinima, bool kHasTwoScales>
+template <Minima kMinimaOf, bool kHasTwoScales>
 void DotAny(const DotCall& call) {
-  using Format = Any<kHasMinima, kHasTwoScales>;
+  using Format = Any<kMinimaOf, kHasTwoScales>;
   const uint32_t group_blocks = WeightGroup::kWeights / call.format->block_elements;
   typename Format::Group group;
   memset(&group, 0, sizeof(group));
@@ -75,9 +74,9 @@ void DotAny(const DotCall& call) {
 
 void DotAnyKind(const DotCall& call) {
   const GroupKind& kind = call.format->kind;
-  if (kind.two_scales) return DotAny<false, true>(call);
-  if (kind.minima) return DotAny<true, false>(call);
-  DotAny<false, false>(call);
+  if (kind.two_scales) return DotAny<Minima::kNone, true>(call);
+  if (!kind.minima) return DotAny<Minima::kNone, false>(call);
+  kind.halves ? DotAny<Minima::kHalves, false>(call) : DotAny<Minima::kBlocks, false>(call);
 }
 
 template <bool kBf16>
@@ -164,8 +163,8 @@ DotKernel Avx2AnyDot(TensorType type) {
   return &DotAnyKind;
 }
 
-bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums) {
-  return QuantizeAll(x, cols, q, d, sums);
+bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s) {
+  return QuantizeAll(x, cols, q, d, sums, s);
 }
 void Avx2Activate(const ExpertConventions& conventions, const float* gate, const float* up,
                   uint32_t count, float* to) {

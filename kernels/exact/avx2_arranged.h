@@ -16,10 +16,11 @@ namespace berth::kernels {
 namespace {
 
 // 256 columns of an activation row, q in an order of the format.
-struct alignas(64) Arranged {
+struct alignas(32) Arranged {
   int8_t q[256];
   float d[8];
   int16_t sums[16];
+  float s[8];
 
   __m256i Q(int i) const { return _mm256_load_si256(reinterpret_cast<const __m256i*>(q + 32 * i)); }
   __m256i Sums() const { return _mm256_load_si256(reinterpret_cast<const __m256i*>(sums)); }
@@ -47,16 +48,15 @@ inline __m256i LoadParts(const uint8_t* low, const uint8_t* high) {
 
 // A format:
 //   static constexpr uint32_t kElements, kBytes;   of a block
-//   static constexpr bool kMinima, kTwoScales;
+//   static constexpr Minima kMinima;
+//   static constexpr bool kTwoScales;
 //   static void Arrange(const int8_t* low, const int8_t* high, int8_t* to);
 //                    128 columns each
-//   struct Group;    256 columns of a weight row; has __m256 d (lane b: block b's), with kMinima
-//                    also dmin, with kTwoScales also d_high
+//   struct Group;    256 columns of a weight row; has what avx2_frame.h says
 //   static void Load(const uint8_t* low, const uint8_t* high, Group* to);
 //                    128 columns each; of blocks of 256, `low` is the block
 //   static __m256i Integers(const Group& group, const Arranged& x);
 //   static __m256i HighIntegers(const Group& group, const Arranged& x);   with kTwoScales
-//   static __m256i Minima(const Group& group, const Arranged& x);         with kMinima
 template <typename Format>
 inline __m256 AddArranged(const typename Format::Group& group, const Arranged& x, __m256 sums) {
   const __m256 da = _mm256_load_ps(x.d);
@@ -66,9 +66,12 @@ inline __m256 AddArranged(const typename Format::Group& group, const Arranged& x
     const __m256 high = _mm256_cvtepi32_ps(Format::HighIntegers(group, x));
     sums = _mm256_fmadd_ps(_mm256_mul_ps(group.d_high, da), high, sums);
   }
-  if constexpr (Format::kMinima) {
-    const __m256 minima = _mm256_cvtepi32_ps(Format::Minima(group, x));
-    sums = _mm256_fnmadd_ps(_mm256_mul_ps(group.dmin, da), minima, sums);
+  if constexpr (Format::kMinima == Minima::kBlocks) {
+    sums = _mm256_fnmadd_ps(group.minimum, _mm256_load_ps(x.s), sums);
+  }
+  if constexpr (Format::kMinima == Minima::kHalves) {
+    sums = _mm256_fnmadd_ps(group.minimum, HalfSums(x.sums, false, da), sums);
+    sums = _mm256_fnmadd_ps(group.minimum_high, HalfSums(x.sums, true, da), sums);
   }
   return sums;
 }
@@ -78,6 +81,8 @@ inline void ArrangeHalves(const ActivationRow& row, uint32_t low, uint32_t high,
   Format::Arrange(row.q + low, row.q + high, to->q);
   memcpy(to->d, row.d + low / 32, 16);
   memcpy(to->d + 4, row.d + high / 32, 16);
+  memcpy(to->s, row.s + low / 32, 16);
+  memcpy(to->s + 4, row.s + high / 32, 16);
   memcpy(to->sums, row.sums + low / 16, 16);
   memcpy(to->sums + 8, row.sums + high / 16, 16);
 }
@@ -96,7 +101,7 @@ void ArrangeRow(const ActivationRow& row, uint32_t cols, Arranged* to) {
       return ArrangeHalves<Format>(row, col, col + 128, to);
     case RowEnd::kOverlap: {
       const OverlapColumns last(row, cols);
-      return ArrangeHalves<Format>({nullptr, last.q, last.d, last.sums}, 0, 128, to);
+      return ArrangeHalves<Format>(last.Row(), 0, 128, to);
     }
   }
 }
@@ -207,7 +212,7 @@ class RowPair {
 
 template <typename Format>
 void DotArranged(const DotCall& call) {
-  constexpr uint32_t kMaxGroups = 192;  // 60 KiB of stack
+  constexpr uint32_t kMaxGroups = 192;  // 66 KiB of stack
   const uint32_t groups = (call.cols + 255) / 256;
   if (groups > kMaxGroups) return Avx2AnyDot(call.format->type)(call);
   const uint32_t at_once = kMaxGroups / groups;

@@ -36,7 +36,8 @@ struct Q1_0 : ByHalves {
 // Bits of a byte are four weights in a row: plane p has weights 4 i + p. A part is 64 weights.
 struct Q2_0 {
   static constexpr uint32_t kElements = 64, kBytes = 18;
-  static constexpr bool kMinima = false, kTwoScales = false;
+  static constexpr Minima kMinima = Minima::kNone;
+  static constexpr bool kTwoScales = false;
   struct Group {
     __m256i even[4], odd[4];  // planes of blocks of 64: 0 and 2, 1 and 3
     __m256 d;

@@ -84,16 +84,34 @@ inline float Total(__m256 sums) {
 
 // A format:
 //   static constexpr uint32_t kElements, kBytes;   of a block
-//   static constexpr bool kMinima, kTwoScales;
+//   static constexpr bool kTwoScales;    each half of a block has a float scale
+//   static constexpr Minima kMinima;
 //   struct Group;    eight blocks of 32, taken apart; has __m256 d (lane b: block b's), with
-//                    kTwoScales also d_high, with kMinima also dmin
+//                    kTwoScales also d_high, with minima also `minimum` (dmin times the integer,
+//                    which is exact), with Minima::kHalves also minimum_high
 //   static void Load(const DotCall& call, const uint8_t* from, Group* group);
 //   static __m256i Integers(const Group& group, const int8_t* q, const int16_t* sums);
 //                    lane b: sum of sub-scale * weight * q over block b (with kTwoScales: of its
 //                    first 16 weights; HighIntegers gives the others)
-//   static __m256i Minima(const Group& group, const int16_t* sums);
-//                    lane b: sum of minimum * (sum of q)
 // Load may read whole groups only: what is left at the end of a row comes from a padded copy.
+enum class Minima { kNone, kBlocks, kHalves };
+
+// Lane b: the activation scale times the sum of q over the first (second) half of block b.
+inline __m256 HalfSums(const int16_t* sums, bool second, __m256 da) {
+  __m256i both = Load256(sums);
+  if (!second) both = _mm256_slli_epi32(both, 16);
+  return _mm256_mul_ps(da, _mm256_cvtepi32_ps(_mm256_srai_epi32(both, 16)));
+}
+
+// Minima of the first and of the second halves, as floats.
+inline void SplitMinima(const WeightGroup& group, __m256* minimum, __m256* minimum_high) {
+  const __m256 dmin = _mm256_load_ps(group.dmin);
+  const __m256i both = Load256(group.minimum);
+  const __m256i first = _mm256_srai_epi32(_mm256_slli_epi32(both, 16), 16);
+  *minimum = _mm256_mul_ps(dmin, _mm256_cvtepi32_ps(first));
+  *minimum_high = _mm256_mul_ps(dmin, _mm256_cvtepi32_ps(_mm256_srai_epi32(both, 16)));
+}
+
 template <typename Format>
 inline __m256 AddGroup(const typename Format::Group& group, const ActivationRow& row, uint32_t col,
                        __m256 sums) {
@@ -106,10 +124,12 @@ inline __m256 AddGroup(const typename Format::Group& group, const ActivationRow&
     const __m256 high = _mm256_cvtepi32_ps(Format::HighIntegers(group, q, q_sums));
     sums = _mm256_fmadd_ps(_mm256_mul_ps(group.d_high, da), high, sums);
   }
-  if constexpr (Format::kMinima) {
-    const __m256 minima = _mm256_cvtepi32_ps(Format::Minima(group, q_sums));
-    // -(dmin da) M: the sign of the product, not of a rounded one.
-    sums = _mm256_fnmadd_ps(_mm256_mul_ps(group.dmin, da), minima, sums);
+  if constexpr (Format::kMinima == Minima::kBlocks) {
+    sums = _mm256_fnmadd_ps(group.minimum, _mm256_loadu_ps(row.s + col / 32), sums);
+  }
+  if constexpr (Format::kMinima == Minima::kHalves) {
+    sums = _mm256_fnmadd_ps(group.minimum, HalfSums(q_sums, false, da), sums);
+    sums = _mm256_fnmadd_ps(group.minimum_high, HalfSums(q_sums, true, da), sums);
   }
   return sums;
 }

@@ -17,7 +17,8 @@ struct Halved {
 };
 
 struct ByHalves {
-  static constexpr bool kMinima = false, kTwoScales = false;
+  static constexpr Minima kMinima = Minima::kNone;
+  static constexpr bool kTwoScales = false;
   using Group = Halved;
 
   // Vectors 0 to 3: first halves, 4 to 7: second halves.

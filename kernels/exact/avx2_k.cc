@@ -5,22 +5,24 @@ namespace berth::kernels {
 namespace {
 
 // Sub-scales and minima of Q4_K and Q5_K, six bits each, after d and dmin
-// (kernels/formats/k_quants.cc says what is where): one of a block for each of its halves.
+// (kernels/formats/k_quants.cc says what is where).
 struct ScalesAndMinima : Halved {
-  __m256i scale, minimum;
-  __m256 dmin;
+  __m256i scale;  // one for each half of a block
+  __m256 minimum;
 
-  static __m256i Twice(uint32_t first, uint32_t second) {
-    const __m128i eight = _mm_cvtsi64_si128(static_cast<int64_t>(uint64_t{second} << 32 | first));
-    return _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(eight, eight));
+  static __m128i Eight(uint32_t first, uint32_t second) {
+    return _mm_cvtsi64_si128(static_cast<int64_t>(uint64_t{second} << 32 | first));
   }
   void LoadScales(const uint8_t* from) {
     const uint32_t a = LoadU32(from + 4), b = LoadU32(from + 8), c = LoadU32(from + 12);
-    scale = Twice(a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030));
-    minimum = Twice(b & 0x3f3f3f3f, (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030));
+    const __m128i scales = Eight(a & 0x3f3f3f3f, (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030));
+    scale = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(scales, scales));
+    const __m256i minima =
+        _mm256_cvtepu8_epi32(Eight(b & 0x3f3f3f3f, (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030)));
     const __m128 both = _mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(LoadU32(from))));
     d = _mm256_broadcastss_ps(both);
-    dmin = _mm256_broadcastss_ps(_mm_movehdup_ps(both));
+    minimum =
+        _mm256_mul_ps(_mm256_broadcastss_ps(_mm_movehdup_ps(both)), _mm256_cvtepi32_ps(minima));
   }
 };
 
@@ -37,12 +39,8 @@ inline void LoadNibblePairs(const uint8_t* qs, Halved* to) {
 
 struct WithMinima : ByHalves {
   static constexpr uint32_t kElements = 256;
-  static constexpr bool kMinima = true;
+  static constexpr Minima kMinima = Minima::kBlocks;
   using Group = ScalesAndMinima;
-
-  static __m256i Minima(const Group& group, const Arranged& x) {
-    return _mm256_madd_epi16(group.minimum, x.Sums());
-  }
 };
 
 struct Q4_K : WithMinima {
@@ -135,10 +133,9 @@ struct Q6_K : ByHalves {
 
 struct Q2_K : ByHalves {
   static constexpr uint32_t kElements = 256, kBytes = 84;
-  static constexpr bool kMinima = true;
+  static constexpr Minima kMinima = Minima::kHalves;
   struct Group : HalfScales {
-    __m256i minimum;
-    __m256 dmin;
+    __m256 minimum, minimum_high;
   };
 
   static void Load(const uint8_t* from, const uint8_t*, Group* to) {
@@ -146,14 +143,14 @@ struct Q2_K : ByHalves {
     SplitPlanes(LoadParts(from + 32, from + 64), to->second);
     const __m256i both = _mm256_cvtepu8_epi16(Load128(from));
     to->scale = _mm256_and_si256(both, _mm256_set1_epi16(15));
-    to->minimum = _mm256_srli_epi16(both, 4);
+    const __m256i minima = _mm256_srli_epi16(both, 4);
+    const __m256 dmin = BroadcastHalf(from + 82);
+    const __m256i first = _mm256_and_si256(minima, _mm256_set1_epi32(0xffff));
+    to->minimum = _mm256_mul_ps(dmin, _mm256_cvtepi32_ps(first));
+    to->minimum_high = _mm256_mul_ps(dmin, _mm256_cvtepi32_ps(_mm256_srli_epi32(minima, 16)));
     to->d = BroadcastHalf(from + 80);
-    to->dmin = BroadcastHalf(from + 82);
   }
   static __m256i Integers(const Group& group, const Arranged& x) { return group.Sum(x); }
-  static __m256i Minima(const Group& group, const Arranged& x) {
-    return _mm256_madd_epi16(group.minimum, x.Sums());
-  }
 };
 
 struct Q3_K : ByHalves {

@@ -19,15 +19,14 @@ struct Q4_0 : ByHalves {
 // The minimum is added: minus its opposite.
 struct WithMinimum : ByHalves {
   static constexpr uint32_t kElements = 32;
-  static constexpr bool kMinima = true;
+  static constexpr Minima kMinima = Minima::kBlocks;
   struct Group : Halved {
-    __m256 dmin;
+    __m256 minimum;
   };
-  static __m256i Minima(const Group&, const Arranged& x) { return x.BlockSums(1); }
   template <int kBytes>
   static void LoadScales(const uint8_t* low, const uint8_t* high, Group* to) {
     to->d = _mm256_cvtph_ps(GatherWords<kBytes, 0>(low, high));
-    to->dmin =
+    to->minimum =
         _mm256_xor_ps(_mm256_cvtph_ps(GatherWords<kBytes, 2>(low, high)), _mm256_set1_ps(-0.0f));
   }
 };

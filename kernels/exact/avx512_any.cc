@@ -8,12 +8,13 @@ namespace {
 
 // Weights are taken 128 up, so that they are unsigned; 128 times the activations' sums goes off
 // again. The sum of a half's 16 activations stands in `sums`.
-template <bool kHasMinima, bool kHasTwoScales>
+template <Minima kMinimaOf, bool kHasTwoScales>
 struct Any {
-  static constexpr bool kMinima = kHasMinima, kTwoScales = kHasTwoScales;
+  static constexpr Minima kMinima = kMinimaOf;
+  static constexpr bool kTwoScales = kHasTwoScales;
   struct Group {
     WeightGroup weights;
-    __m256 d, d_high, dmin;
+    __m256 d, d_high, minimum, minimum_high;
   };
 
   static void Split(Group* group) {
@@ -22,7 +23,8 @@ struct Any {
     const __m512 ordered = _mm512_permutexvar_ps(even, both);
     group->d = _mm512_castps512_ps256(ordered);
     group->d_high = _mm512_extractf32x8_ps(ordered, 1);
-    group->dmin = _mm256_load_ps(group->weights.dmin);
+    if (kMinima == Minima::kNone) return;
+    SplitMinima(group->weights, &group->minimum, &group->minimum_high);
   }
 
   static __m512i Products(const Group& group, const int8_t* q, const int16_t* sums) {
@@ -43,14 +45,11 @@ struct Any {
   static __m256i HighIntegers(const Group& group, const int8_t* q, const int16_t* sums) {
     return SecondHalves(Products(group, q, sums));
   }
-  static __m256i Minima(const Group& group, const int16_t* sums) {
-    return _mm256_madd_epi16(Load256(group.weights.minimum), Load256(sums));
-  }
 };
 
-template <bool kHasMinima, bool kHasTwoScales>
+template <Minima kMinimaOf, bool kHasTwoScales>
 void DotAny(const DotCall& call) {
-  using Format = Any<kHasMinima, kHasTwoScales>;
+  using Format = Any<kMinimaOf, kHasTwoScales>;
   const uint32_t group_blocks = WeightGroup::kWeights / call.format->block_elements;
   typename Format::Group group;
   memset(&group, 0, sizeof(group));
@@ -77,9 +76,9 @@ void DotAny(const DotCall& call) {
 
 void DotAnyKind(const DotCall& call) {
   const GroupKind& kind = call.format->kind;
-  if (kind.two_scales) return DotAny<false, true>(call);
-  if (kind.minima) return DotAny<true, false>(call);
-  DotAny<false, false>(call);
+  if (kind.two_scales) return DotAny<Minima::kNone, true>(call);
+  if (!kind.minima) return DotAny<Minima::kNone, false>(call);
+  kind.halves ? DotAny<Minima::kHalves, false>(call) : DotAny<Minima::kBlocks, false>(call);
 }
 
 }  // namespace
@@ -90,8 +89,8 @@ DotKernel Avx512AnyDot(TensorType type) {
   return &DotAnyKind;
 }
 
-bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums) {
-  return QuantizeAll(x, cols, q, d, sums);
+bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s) {
+  return QuantizeAll(x, cols, q, d, sums, s);
 }
 void Avx512Activate(const ExpertConventions& conventions, const float* gate, const float* up,
                     uint32_t count, float* to) {

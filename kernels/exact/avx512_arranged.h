@@ -23,6 +23,7 @@ struct alignas(64) Arranged {
   union {
     int32_t offset[16];  // lane l: Format::kOffset times the sum of q over its block
     int16_t sums[32];    // lane l: the sums of q over the two halves of its block
+    float s[16];         // lane l: d times the sum of q over its block, rounded
   };
 };
 
@@ -122,26 +123,30 @@ inline __m512 SpreadHalves(__m128 pairs) {
 
 // A format:
 //   static constexpr uint32_t kElements, kBytes;   of a block
-//   static constexpr bool kMinima, kTwoScales;
+//   static constexpr Minima kMinima;
+//   static constexpr bool kTwoScales;
 //   static constexpr Lane Of(int lane);
-//   static constexpr int kOffset;     0: Arranged has the sums
+//   static constexpr int kOffset;     0: Arranged has s with Minima::kBlocks, else the sums
 //   static void Arrange(const int8_t* q, int8_t* to);
-//   struct Group;    256 columns of two weight rows; has __m512 d, with kMinima also dmin, with
-//                    kTwoScales also d_high
-//   template <int kQuads> static void Load(const uint8_t* a, const uint8_t* b, Group* to);
+//   struct Group;    256 columns of two weight rows; has what avx2_frame.h says of one, twice as
+//   wide template <int kQuads> static void Load(const uint8_t* a, const uint8_t* b, Group* to);
 //                    with kQuads = 1, of formats whose blocks are less than 256: 128 columns, the
 //                    scales of the others zero
 //   template <int kQuads> static __m512i Integers(const Group& group, const Arranged& x);
 //   static __m512i HighIntegers(const Group& group, const Arranged& x);   with kTwoScales
-//   static __m512i Minima(const Group& group, const Arranged& x);         with kMinima
 // Lanes without a block are zero times zero: sums are never -0, so adding it changes no bit.
 template <typename Format>
-inline void ArrangeGroup(const int8_t* q, const float* d, const int16_t* sums, Arranged* to) {
-  Format::Arrange(q, to->q);
+inline void ArrangeGroup(const ActivationRow& row, uint32_t g, Arranged* to) {
+  Format::Arrange(row.q + 256 * g, to->q);
+  const float* const d = row.d + 8 * g;
+  const float* const s = row.s + 8 * g;
+  const int16_t* const sums = row.sums + 16 * g;
   for (int lane = 0; lane < 16; ++lane) {
     const int block = Format::Of(lane).block;
     to->d[lane] = d[block];
-    if constexpr (Format::kOffset == 0) {
+    if constexpr (Format::kMinima == Minima::kBlocks) {
+      to->s[lane] = s[block];
+    } else if constexpr (Format::kOffset == 0) {
       to->sums[2 * lane] = sums[2 * block];
       to->sums[2 * lane + 1] = sums[2 * block + 1];
     } else {
@@ -155,12 +160,19 @@ void ArrangeRow(const ActivationRow& row, uint32_t cols, Arranged* to) {
   const bool overlap = RowEndOf(cols) == RowEnd::kOverlap;
   const uint32_t groups = overlap ? cols / 256 : (cols + 255) / 256;
   for (uint32_t g = 0; g < groups; ++g, ++to) {
-    ArrangeGroup<Format>(row.q + 256 * g, row.d + 8 * g, row.sums + 16 * g, to);
+    ArrangeGroup<Format>(row, g, to);
   }
   if (overlap) {
     const OverlapColumns last(row, cols);
-    ArrangeGroup<Format>(last.q, last.d, last.sums, to);
+    ArrangeGroup<Format>(last.Row(), 0, to);
   }
+}
+
+// d times the sum of q over the first (second) half of a lane's block.
+inline __m512 HalfSums(const Arranged& x, bool second) {
+  __m512i both = _mm512_load_si512(x.sums);
+  if (!second) both = _mm512_slli_epi32(both, 16);
+  return _mm512_mul_ps(_mm512_load_ps(x.d), _mm512_cvtepi32_ps(_mm512_srai_epi32(both, 16)));
 }
 
 template <typename Format, int kQuads>
@@ -172,9 +184,12 @@ inline __m512 AddArranged(const typename Format::Group& group, const Arranged& x
     const __m512 high = _mm512_cvtepi32_ps(Format::template HighIntegers<kQuads>(group, x));
     sums = _mm512_fmadd_ps(_mm512_mul_ps(group.d_high, da), high, sums);
   }
-  if constexpr (Format::kMinima) {
-    const __m512 minima = _mm512_cvtepi32_ps(Format::Minima(group, x));
-    sums = _mm512_fnmadd_ps(_mm512_mul_ps(group.dmin, da), minima, sums);
+  if constexpr (Format::kMinima == Minima::kBlocks) {
+    sums = _mm512_fnmadd_ps(group.minimum, _mm512_load_ps(x.s), sums);
+  }
+  if constexpr (Format::kMinima == Minima::kHalves) {
+    sums = _mm512_fnmadd_ps(group.minimum, HalfSums(x, false), sums);
+    sums = _mm512_fnmadd_ps(group.minimum_high, HalfSums(x, true), sums);
   }
   return sums;
 }

@@ -13,7 +13,8 @@ inline __m512i DotInOrder(const __m512i* weights, const int8_t* q) {
 // A bit a weight: 1 is d, 0 is -d, or twice the bit less one.
 struct Q1_0 {
   static constexpr uint32_t kElements = 128, kBytes = 18;
-  static constexpr bool kMinima = false, kTwoScales = false;
+  static constexpr Minima kMinima = Minima::kNone;
+  static constexpr bool kTwoScales = false;
   static constexpr int kOffset = -1;
   static constexpr Lane Of(int lane) { return EvenOdd(lane); }
   static void Arrange(const int8_t* q, int8_t* to) { ArrangeInOrder(q, to); }
@@ -53,7 +54,8 @@ struct Q1_0 {
 // Bits of a byte are four weights in a row: plane p has weights 4 i + p. A part is 64 weights.
 struct Q2_0 {
   static constexpr uint32_t kElements = 64, kBytes = 18;
-  static constexpr bool kMinima = false, kTwoScales = false;
+  static constexpr Minima kMinima = Minima::kNone;
+  static constexpr bool kTwoScales = false;
   static constexpr int kOffset = -1;
   static constexpr Lane Of(int lane) { return ByPairs(lane); }
   static void Arrange(const int8_t* q, int8_t* to) {
@@ -105,7 +107,7 @@ struct Q2_0 {
 
 struct Tq2_0 : ByPlanes {
   static constexpr uint32_t kBytes = 66;
-  static constexpr bool kMinima = false;
+  static constexpr Minima kMinima = Minima::kNone;
   static constexpr int kOffset = -1;
   struct Group {
     __m512i planes[8];
@@ -131,7 +133,8 @@ struct Tq2_0 : ByPlanes {
 // as a fraction of 256.
 struct Tq1_0 {
   static constexpr uint32_t kElements = 256, kBytes = 54;
-  static constexpr bool kMinima = false, kTwoScales = false;
+  static constexpr Minima kMinima = Minima::kNone;
+  static constexpr bool kTwoScales = false;
   static constexpr int kOffset = -1;
   static constexpr Lane Of(int lane) { return EvenOdd(lane); }
   static void Arrange(const int8_t* q, int8_t* to) { ArrangeInOrder(q, to); }

@@ -8,8 +8,8 @@ namespace {
 // Sub-scales and minima of Q4_K and Q5_K, six bits each, from the 16 bytes that both formats begin
 // with: d and dmin, then three words (kernels/formats/k_quants.cc says what is where).
 struct ScalesAndMinima {
-  __m512 d, dmin;
-  __m512i scales, minima;  // bytes, eight of each row, in every part
+  __m512 d, minimum;
+  __m512i scales;  // bytes, eight of each row, in every part
 
   ScalesAndMinima(const uint8_t* a, const uint8_t* b) {
     const __m256i head = _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(a)), Load128(b), 1);
@@ -26,10 +26,11 @@ struct ScalesAndMinima {
     const __m512i all = _mm512_permutex2var_epi32(_mm512_castsi256_si512(first), words,
                                                   _mm512_castsi256_si512(second));
     scales = _mm512_shuffle_i32x4(all, all, 0x88);
-    minima = _mm512_shuffle_i32x4(all, all, 0xdd);
+    const __m512i minimum_bytes = _mm512_shuffle_i32x4(all, all, 0xdd);
     const __m128 floats = TwoPairs(LoadU32(a), LoadU32(b));
     d = SpreadHalves<&ByPairs, 0>(floats);
-    dmin = SpreadHalves<&ByPairs, 1>(floats);
+    const __m512i minima = _mm512_and_si512(Twice(minimum_bytes), _mm512_set1_epi32(0xffff));
+    minimum = _mm512_mul_ps(SpreadHalves<&ByPairs, 1>(floats), _mm512_cvtepi32_ps(minima));
   }
 
   // Lane l: the number of its block, twice, as 16 bits.
@@ -64,12 +65,12 @@ struct BySuperBlock {
 
 struct Q4_K : BySuperBlock {
   static constexpr uint32_t kBytes = 144;
-  static constexpr bool kMinima = true;
+  static constexpr Minima kMinima = Minima::kBlocks;
   static constexpr Lane Of(int lane) { return ByPairs(lane); }
   static void Arrange(const int8_t* q, int8_t* to) { ArrangeByPairs(q, to); }
   struct Group : Halved {
-    __m512i scale, minimum;
-    __m512 dmin;
+    __m512i scale;
+    __m512 minimum;
   };
 
   template <int>
@@ -83,9 +84,8 @@ struct Q4_K : BySuperBlock {
     }
     const ScalesAndMinima scales(a, b);
     to->d = scales.d;
-    to->dmin = scales.dmin;
+    to->minimum = scales.minimum;
     to->scale = ScalesAndMinima::Twice(scales.scales);
-    to->minimum = ScalesAndMinima::Twice(scales.minima);
   }
   template <int>
   static __m512i Integers(const Group& group, const Arranged& x) {
@@ -93,19 +93,16 @@ struct Q4_K : BySuperBlock {
     DotHalved<2>(group, x, sums);
     return _mm512_madd_epi16(HalfSumParts(sums[0], sums[1], sums[2], sums[3]), group.scale);
   }
-  static __m512i Minima(const Group& group, const Arranged& x) {
-    return _mm512_madd_epi16(group.minimum, _mm512_load_si512(x.sums));
-  }
 };
 
 struct Q5_K : BySuperBlock {
   static constexpr uint32_t kBytes = 176;
-  static constexpr bool kMinima = true;
+  static constexpr Minima kMinima = Minima::kBlocks;
   static constexpr Lane Of(int lane) { return ByPairs(lane); }
   static void Arrange(const int8_t* q, int8_t* to) { ArrangeByPairs(q, to); }
   struct Group : Halved {
-    __m512i scale[2], minimum;  // scale: four times each of even blocks, odd blocks; per row
-    __m512 dmin;
+    __m512i scale[2];  // scale: four times each of even blocks, odd blocks; per row
+    __m512 minimum;
   };
 
   // 16 bytes of fifth bits: of part i's blocks bits 2 i and 2 i + 1, to be brought to bit 4.
@@ -122,8 +119,7 @@ struct Q5_K : BySuperBlock {
   static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
     const ScalesAndMinima scales(a, b);
     to->d = scales.d;
-    to->dmin = scales.dmin;
-    to->minimum = ScalesAndMinima::Twice(scales.minima);
+    to->minimum = scales.minimum;
     const __m512i twice = ScalesAndMinima::Twice(scales.scales);
     for (int row = 0; row < 2; ++row) {
       const uint8_t* const from = row == 0 ? a : b;
@@ -146,14 +142,11 @@ struct Q5_K : BySuperBlock {
     return AddWithinParts(_mm512_madd_epi16(_mm512_packs_epi32(sums[0], sums[1]), group.scale[0]),
                           _mm512_madd_epi16(_mm512_packs_epi32(sums[2], sums[3]), group.scale[1]));
   }
-  static __m512i Minima(const Group& group, const Arranged& x) {
-    return _mm512_madd_epi16(group.minimum, _mm512_load_si512(x.sums));
-  }
 };
 
 struct Q6_K : BySuperBlock {
   static constexpr uint32_t kBytes = 210;
-  static constexpr bool kMinima = false;
+  static constexpr Minima kMinima = Minima::kNone;
   static constexpr Lane Of(int lane) { return EvenOdd(lane); }
   static void Arrange(const int8_t* q, int8_t* to) { ArrangeInOrder(q, to); }
   struct Group {

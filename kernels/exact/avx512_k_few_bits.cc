@@ -18,12 +18,12 @@ inline __m512i TwiceByPlanes(__m128i bytes) {
 
 struct Q2_K : ByPlanes {
   static constexpr uint32_t kBytes = 84;
-  static constexpr bool kMinima = true;
+  static constexpr Minima kMinima = Minima::kHalves;
   static constexpr int kOffset = 0;
   struct Group {
     __m512i planes[8];  // of the first row, of the second
-    __m512i scale[2], minimum;
-    __m512 d, dmin;
+    __m512i scale[2];
+    __m512 d, minimum, minimum_high;
   };
 
   template <int>
@@ -35,24 +35,25 @@ struct Q2_K : ByPlanes {
     const __m256i scales = _mm256_and_si256(both, nibble);
     to->scale[0] = TwiceByPlanes(_mm256_castsi256_si128(scales));
     to->scale[1] = TwiceByPlanes(_mm256_extracti128_si256(scales, 1));
-    to->minimum = _mm512_cvtepu8_epi16(_mm256_and_si256(_mm256_srli_epi16(both, 4), nibble));
+    const __m512i minima =
+        _mm512_cvtepu8_epi16(_mm256_and_si256(_mm256_srli_epi16(both, 4), nibble));
     const __m128 floats = TwoPairs(LoadU32(a + 80), LoadU32(b + 80));
     to->d = SpreadHalves<&InOrder, 0>(floats);
-    to->dmin = SpreadHalves<&InOrder, 1>(floats);
+    const __m512 dmin = SpreadHalves<&InOrder, 1>(floats);
+    const __m512i first = _mm512_and_si512(minima, _mm512_set1_epi32(0xffff));
+    to->minimum = _mm512_mul_ps(dmin, _mm512_cvtepi32_ps(first));
+    to->minimum_high = _mm512_mul_ps(dmin, _mm512_cvtepi32_ps(_mm512_srli_epi32(minima, 16)));
   }
   template <int>
   static __m512i Integers(const Group& group, const Arranged& x) {
     return AddNeighbours(_mm512_madd_epi16(DotPlanes(group.planes, x.q), group.scale[0]),
                          _mm512_madd_epi16(DotPlanes(group.planes + 4, x.q), group.scale[1]));
   }
-  static __m512i Minima(const Group& group, const Arranged& x) {
-    return _mm512_madd_epi16(group.minimum, _mm512_load_si512(x.sums));
-  }
 };
 
 struct Q3_K : ByPlanes {
   static constexpr uint32_t kBytes = 110;
-  static constexpr bool kMinima = false;
+  static constexpr Minima kMinima = Minima::kNone;
   static constexpr int kOffset = 0;
   struct Group {
     __m512i planes[8];      // 4 up

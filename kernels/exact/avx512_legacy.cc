@@ -6,7 +6,8 @@ namespace {
 
 struct ByHalves {
   static constexpr uint32_t kElements = 32;
-  static constexpr bool kMinima = false, kTwoScales = false;
+  static constexpr Minima kMinima = Minima::kNone;
+  static constexpr bool kTwoScales = false;
   static constexpr Lane Of(int lane) { return ByQuads(lane); }
   static void Arrange(const int8_t* q, int8_t* to) { ArrangeByQuads(q, to); }
   using Group = Halved;
@@ -31,12 +32,11 @@ struct Q4_0 : ByHalves {
 
 // The minimum is added: minus its opposite.
 struct WithMinimum : ByHalves {
-  static constexpr bool kMinima = true;
-  static constexpr int kOffset = 1;
+  static constexpr Minima kMinima = Minima::kBlocks;
+  static constexpr int kOffset = 0;
   struct Group : Halved {
-    __m512 dmin;
+    __m512 minimum;
   };
-  static __m512i Minima(const Group&, const Arranged& x) { return _mm512_load_si512(x.offset); }
   // Of the minima's words.
   static __m512 Opposite(__m256i words) {
     return _mm512_xor_ps(_mm512_cvtph_ps(words), _mm512_set1_ps(-0.0f));
@@ -50,7 +50,7 @@ struct Q4_1 : WithMinimum {
   static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
     LoadNibbles<Q4_1, kBytes, 4, kQuads>(a, b, to);
     to->d = _mm512_cvtph_ps(GatherWords<kQuads, kBytes, 0>(a, b));
-    to->dmin = Opposite(GatherWords<kQuads, kBytes, 2>(a, b));
+    to->minimum = Opposite(GatherWords<kQuads, kBytes, 2>(a, b));
   }
   template <int kQuads>
   static __m512i Integers(const Group& group, const Arranged& x) {
@@ -108,7 +108,7 @@ struct Q5_1 : WithMinimum {
     LoadNibbles<Q5_1, kBytes, 8, kQuads>(a, b, to);
     AddFifthBits<kBytes, 4, kQuads>(a, b, to);
     to->d = _mm512_cvtph_ps(GatherWords<kQuads, kBytes, 0>(a, b));
-    to->dmin = Opposite(GatherWords<kQuads, kBytes, 2>(a, b));
+    to->minimum = Opposite(GatherWords<kQuads, kBytes, 2>(a, b));
   }
   template <int kQuads>
   static __m512i Integers(const Group& group, const Arranged& x) {

@@ -12,7 +12,8 @@ inline __m512i Look(const int8_t (&levels)[16], __m512i nibbles) {
 }
 
 struct ByHalves {
-  static constexpr bool kMinima = false, kTwoScales = false;
+  static constexpr Minima kMinima = Minima::kNone;
+  static constexpr bool kTwoScales = false;
   static constexpr Lane Of(int lane) { return ByQuads(lane); }
   static void Arrange(const int8_t* q, int8_t* to) { ArrangeByQuads(q, to); }
 };

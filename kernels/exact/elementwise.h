@@ -154,7 +154,8 @@ inline void SumHalves(const int8_t* q, uint32_t groups, int16_t* sums) {
   }
 }
 
-inline bool QuantizeAll(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums) {
+inline bool QuantizeAll(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums,
+                        float* s) {
   const uint32_t blocks = cols / 32;
   bool finite = true;
   for (uint32_t b = 0; b < blocks; ++b) finite &= QuantizeBlock(x + 32 * b, q + 32 * b, d + b);
@@ -169,6 +170,9 @@ inline bool QuantizeAll(const float* x, uint32_t cols, int8_t* q, float* d, int1
   memset(q + 32 * b, 0, 32 * (8 * groups - b));
   memset(d + b, 0, (8 * groups - b) * sizeof(float));
   SumHalves(q, groups, sums);
+  for (uint32_t i = 0; i < 8 * groups; ++i) {
+    s[i] = d[i] * static_cast<float>(sums[2 * i] + sums[2 * i + 1]);
+  }
   return finite;
 }
 

@@ -23,6 +23,7 @@ struct ActivationRow {
   const int8_t* q = nullptr;      // -127 to 127
   const float* d = nullptr;       // per 32 columns: x is about d * q
   const int16_t* sums = nullptr;  // of q, per 16 columns
+  const float* s = nullptr;       // per 32 columns: d * (sum of q), rounded once
 };
 
 // At most as many rows in one call of a dot kernel.
@@ -45,19 +46,29 @@ struct DotCall {
 };
 using DotKernel = void (*)(const DotCall& call);
 
-// Fills q, d and sums of a row, padding included. False if a value is infinite or no number: its
-// block then has q = 0 and d = NaN, so that nothing that uses it is a number.
-using QuantizeKernel = bool (*)(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
+// Fills q, d, sums and s of a row, padding included. False if a value is infinite or no number: its
+// block then has q = 0 and d = s = NaN, so that nothing that uses it is a number.
+using QuantizeKernel = bool (*)(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums,
+                                float* s);
 
 // to[i] = activation of gate[i] and up[i]; `gate` is ignored where the conventions have none. `to`
 // may be one of the two.
 using ActivateKernel = void (*)(const ExpertConventions& conventions, const float* gate,
                                 const float* up, uint32_t count, float* to);
 
+// The wide arithmetic's products: out[r][l] = weight row r . column l of the panel, by
+// multiply-adds that round once, columns of the weights ascending, from zero.
+inline constexpr uint32_t kWideRows = 8;    // at most, in one call
+inline constexpr uint32_t kWideLanes = 16;  // activation rows of a panel
+//   weights [rows][cols], panel [cols][kWideLanes] (64-aligned), out [rows][kWideLanes]
+using WideKernel = void (*)(const float* weights, uint32_t rows, uint32_t cols, const float* panel,
+                            float* out);
+
 struct ExactKernels {
   Isa isa = Isa::kScalar;
   QuantizeKernel quantize = nullptr;
   ActivateKernel activate = nullptr;
+  WideKernel wide = nullptr;
   // Never null for the type of a Format.
   DotKernel (*dot)(TensorType type) = nullptr;
 };

@@ -16,9 +16,10 @@ DotKernel Avx2TableDot(TensorType type);    // IQ4, MXFP4, NVFP4
 DotKernel Avx2KDot(TensorType type);        // Q2_K to Q6_K
 DotKernel Avx2FewBitsDot(TensorType type);  // Q1_0, Q2_0, TQ1_0, TQ2_0
 DotKernel Avx2AnyDot(TensorType type);      // never null
-bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
+bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s);
 void Avx2Activate(const ExpertConventions& conventions, const float* gate, const float* up,
                   uint32_t count, float* to);
+void Avx2Wide(const float* weights, uint32_t rows, uint32_t cols, const float* panel, float* out);
 
 DotKernel Avx512LatticeDot(TensorType type);
 DotKernel Avx512VbmiLatticeDot(TensorType type);
@@ -28,9 +29,10 @@ DotKernel Avx512KDot(TensorType type);         // Q4_K, Q5_K, Q6_K
 DotKernel Avx512KFewBitsDot(TensorType type);  // Q2_K, Q3_K
 DotKernel Avx512FewBitsDot(TensorType type);   // Q1_0, Q2_0, TQ1_0, TQ2_0
 DotKernel Avx512AnyDot(TensorType type);       // never null
-bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums);
+bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s);
 void Avx512Activate(const ExpertConventions& conventions, const float* gate, const float* up,
                     uint32_t count, float* to);
+void Avx512Wide(const float* weights, uint32_t rows, uint32_t cols, const float* panel, float* out);
 
 }  // namespace berth::kernels
 

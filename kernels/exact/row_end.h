@@ -33,13 +33,16 @@ struct OverlapColumns {
   alignas(64) int8_t q[256] = {};
   float d[8] = {};
   int16_t sums[16] = {};
+  float s[8] = {};
 
   OverlapColumns(const ActivationRow& row, uint32_t cols) {
     const uint32_t left = cols % 256, at = cols - left;
     memcpy(q + 256 - left, row.q + at, left);
     memcpy(d + 8 - left / 32, row.d + at / 32, left / 32 * sizeof(float));
+    memcpy(s + 8 - left / 32, row.s + at / 32, left / 32 * sizeof(float));
     memcpy(sums + 16 - left / 16, row.sums + at / 16, left / 16 * sizeof(int16_t));
   }
+  ActivationRow Row() const { return {nullptr, q, d, sums, s}; }
 };
 
 }  // namespace

@@ -22,32 +22,40 @@ struct Accumulators {
   }
 };
 
-struct HalfSums {
-  int32_t dot, minimum;
-};
-
-HalfSums OfHalf(const WeightGroup& group, const int8_t* q, const int16_t* sums, uint32_t half,
-                bool minima) {
+int32_t DotHalf(const WeightGroup& group, const int8_t* q, uint32_t half) {
   int32_t dot = 0;
   for (uint32_t i = 16 * half; i < 16 * half + 16; ++i) dot += group.q[i] * q[i];
-  return {dot * group.scale[half], minima ? sums[half] * group.minimum[half] : 0};
+  return dot * group.scale[half];
 }
 
-// `q`, `d` and `sums` are those of the group's columns.
-void AddGroup(const GroupKind& kind, const WeightGroup& group, uint32_t blocks, const int8_t* q,
-              const float* d, const int16_t* sums, Accumulators* to) {
+// A minimum of 11 bits of F16 times at most 6 of an integer is exact.
+float MinimumOf(const WeightGroup& group, uint32_t half) {
+  return group.dmin[half / 2] * static_cast<float>(group.minimum[half]);
+}
+
+// `col`: the first column of the group.
+void AddGroup(const GroupKind& kind, const WeightGroup& group, uint32_t blocks,
+              const ActivationRow& row, uint32_t col, Accumulators* to) {
+  const int8_t* const q = row.q + col;
+  const float* const d = row.d + col / 32;
+  const int16_t* const sums = row.sums + col / 16;
   for (uint32_t b = 0; b < blocks; ++b) {
     float& sum = to->lane[b];
-    const HalfSums low = OfHalf(group, q, sums, 2 * b, kind.minima);
-    const HalfSums high = OfHalf(group, q, sums, 2 * b + 1, kind.minima);
+    const int32_t low = DotHalf(group, q, 2 * b);
+    const int32_t high = DotHalf(group, q, 2 * b + 1);
     if (kind.two_scales) {
-      sum = std::fma(group.d[2 * b] * d[b], static_cast<float>(low.dot), sum);
-      sum = std::fma(group.d[2 * b + 1] * d[b], static_cast<float>(high.dot), sum);
+      sum = std::fma(group.d[2 * b] * d[b], static_cast<float>(low), sum);
+      sum = std::fma(group.d[2 * b + 1] * d[b], static_cast<float>(high), sum);
     } else {
-      sum = std::fma(group.d[2 * b] * d[b], static_cast<float>(low.dot + high.dot), sum);
+      sum = std::fma(group.d[2 * b] * d[b], static_cast<float>(low + high), sum);
     }
-    if (kind.minima) {
-      sum = std::fma(-(group.dmin[b] * d[b]), static_cast<float>(low.minimum + high.minimum), sum);
+    if (!kind.minima) continue;
+    if (kind.halves) {
+      for (uint32_t half = 2 * b; half < 2 * b + 2; ++half) {
+        sum = std::fma(-MinimumOf(group, half), d[b] * static_cast<float>(sums[half]), sum);
+      }
+    } else {
+      sum = std::fma(-MinimumOf(group, 2 * b), row.s[col / 32 + b], sum);
     }
   }
 }
@@ -64,9 +72,7 @@ void DotQuantized(const DotCall& call) {
       format.unpack(from, cols / format.block_elements, &group);
       from += size_t{group_blocks} * format.block_bytes;
       for (uint32_t r = 0; r < call.row_count; ++r) {
-        const ActivationRow& row = call.rows[r];
-        AddGroup(format.kind, group, cols / 32, row.q + col, row.d + col / 32, row.sums + col / 16,
-                 &sums[r]);
+        AddGroup(format.kind, group, cols / 32, call.rows[r], col, &sums[r]);
       }
     }
     for (uint32_t r = 0; r < call.row_count; ++r) {
@@ -92,6 +98,18 @@ void DotFloats(const DotCall& call) {
   }
 }
 
+void Wide(const float* weights, uint32_t rows, uint32_t cols, const float* panel, float* out) {
+  for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t lane = 0; lane < kWideLanes; ++lane) {
+      float sum = 0;
+      for (uint32_t i = 0; i < cols; ++i) {
+        sum = std::fma(weights[size_t{r} * cols + i], panel[size_t{i} * kWideLanes + lane], sum);
+      }
+      out[r * kWideLanes + lane] = Canonical(sum);
+    }
+  }
+}
+
 DotKernel FindDot(TensorType type) {
   if (type == TensorType::kF16) return &DotFloats<F16ToF32>;
   if (type == TensorType::kBF16) return &DotFloats<Bf16ToF32>;
@@ -101,7 +119,8 @@ DotKernel FindDot(TensorType type) {
 }  // namespace
 
 const ExactKernels& ScalarKernels() {
-  static constexpr ExactKernels kKernels = {Isa::kScalar, &QuantizeAll, &ActivateAll, &FindDot};
+  static constexpr ExactKernels kKernels = {Isa::kScalar, &QuantizeAll, &ActivateAll, &Wide,
+                                            &FindDot};
   return kKernels;
 }
 

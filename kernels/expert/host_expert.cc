@@ -1,165 +1,143 @@
 #include "kernels/expert/host_expert.h"
 
 #include <algorithm>
-#include <cmath>
+#include <string>
 #include <vector>
 
-#include "kernels/expert/activation.h"
-#include "kernels/expert/dot.h"
-#include "kernels/formats/format.h"
-#include "runtime/base/check.h"
-#include "runtime/base/math.h"
+#include "kernels/exact/exact_kernels.h"
+#include "kernels/expert/exact_expert.h"
+#include "kernels/expert/f32_expert.h"
+#include "kernels/expert/wide_expert.h"
 
 namespace berth::kernels {
 namespace {
 
-// Weights per piece of work: some tens of microseconds, and a stretch of the unit that its reader
-// goes through in order.
-constexpr uint64_t kPieceWeights = 64 * 1024;
-
-uint32_t PieceRows(const MatrixSpec& matrix) {
-  return static_cast<uint32_t>(
-      std::clamp<uint64_t>(kPieceWeights / std::max(matrix.cols, 1u), 1, matrix.rows));
+// The first column of a row that is infinite or no number; `count`: none.
+uint32_t FirstNotFinite(const float* x, uint32_t count) {
+  // A sum of zeros, unless one of the values times zero is not zero.
+  float sum = 0;
+  for (uint32_t i = 0; i < count; ++i) sum += x[i] * 0.0f;
+  if (sum == 0.0f) return count;
+  const auto bad = [](float value) { return value * 0.0f != 0.0f; };
+  return static_cast<uint32_t>(std::find_if(x, x + count, bad) - x);
 }
-
-// A matrix of the call with its format looked up once.
-struct Matrix {
-  const MatrixSpec* spec = nullptr;
-  const Format* format = nullptr;
-  const SiblingSpec* sibling = nullptr;
-
-  Matrix() = default;
-  Matrix(const MatrixSpec& matrix, const SiblingSpec& siblings)
-      : spec(&matrix), format(FindFormat(matrix.type)), sibling(&siblings) {
-    BERTH_CHECK_MSG(format != nullptr, "an expert tensor of a type without a format");
-    BERTH_CHECK(matrix.cols % format->block_elements == 0);
-  }
-
-  void DecodeRow(const std::byte* unit, uint32_t row, float* to) const {
-    format->decode(unit + spec->offset + row * spec->row_bytes, spec->cols / format->block_elements,
-                   to);
-  }
-
-  // scale * (W x) + bias: the scale stands for the weights' own, so it comes first.
-  float ApplySiblings(float product, uint32_t expert, uint32_t row) const {
-    if (!sibling->scale.empty()) product *= sibling->scale[expert];
-    if (!sibling->bias.empty()) {
-      product += sibling->bias[static_cast<uint64_t>(expert) * spec->rows + row];
-    }
-    return product;
-  }
-};
 
 }  // namespace
 
 struct HostExpertWorkspace::Impl {
-  WorkerPool* pool;
+  Arithmetic arithmetic;
   uint32_t max_hidden, max_ffn, max_pairs;
-  uint64_t row_floats;             // a decoded row, rounded up so that threads share no line
-  std::vector<float> rows;         // [threads][2][row_floats]: a gate and an up row, or a down row
-  std::vector<float> activations;  // [pairs][ffn]: what goes into down
+  std::unique_ptr<ExpertMath> few;   // exact, or F32 where that is all there is
+  std::unique_ptr<ExpertMath> many;  // wide
+  std::vector<Segment> segments;
 
-  // The call that runs.
-  const GroupedCall* call = nullptr;
-  const std::byte* const* addresses = nullptr;
-  Matrix gate, up, down;
-
-  float* RowBuffer(uint32_t thread, uint32_t which) {
-    return rows.data() + (uint64_t{thread} * 2 + which) * row_floats;
-  }
-  float* Activations(uint32_t pair_index) {
-    return activations.data() + uint64_t{pair_index} * call->spec->ffn;
-  }
-
-  void GateUpRow(const WaveUnit& unit, const std::byte* address, uint32_t row, uint32_t thread);
-  void DownRow(const WaveUnit& unit, const std::byte* address, uint32_t row, uint32_t thread);
-
-  // One task index is one piece of the rows of one unit.
-  template <void (Impl::*kRow)(const WaveUnit&, const std::byte*, uint32_t, uint32_t)>
-  void ForEachRow(const MatrixSpec& matrix);
+  Status Check(const GroupedCall& call) const;
+  // The units that `exact` says, as many at once as go into a batch.
+  void RunSome(ExpertMath* math, bool exact, ExpertBatch* batch,
+               std::span<const std::byte* const> addresses);
 };
 
-// One output row of gate and up for all pairs of the unit: decoded once, used for each.
-void HostExpertWorkspace::Impl::GateUpRow(const WaveUnit& unit, const std::byte* address,
-                                          uint32_t row, uint32_t thread) {
-  const ExpertSpec& spec = *call->spec;
-  const bool has_gate = spec.conventions.has_gate();
-  float* gate_row = RowBuffer(thread, 0);
-  float* up_row = RowBuffer(thread, 1);
-  if (has_gate) gate.DecodeRow(address, row, gate_row);
-  up.DecodeRow(address, row, up_row);
-  for (uint32_t i = 0; i < unit.pair_count; ++i) {
-    const uint32_t pair = call->pairs[unit.first_pair + i];
-    const float* x = call->x + uint64_t{pair / call->top_k} * spec.hidden;
-    // A weight on the input passes through W, so it can scale the products instead of a copy of x.
-    const float weight = spec.conventions.weights_before ? call->weights[pair] : 1.0f;
-    const float u = up.ApplySiblings(weight * Dot(up_row, x, spec.hidden), unit.expert, row);
-    const float g =
-        has_gate ? gate.ApplySiblings(weight * Dot(gate_row, x, spec.hidden), unit.expert, row)
-                 : 0.0f;
-    Activations(unit.first_pair + i)[row] = Activate(spec.conventions, g, u);
-  }
-}
-
-void HostExpertWorkspace::Impl::DownRow(const WaveUnit& unit, const std::byte* address,
-                                        uint32_t row, uint32_t thread) {
-  const ExpertSpec& spec = *call->spec;
-  float* down_row = RowBuffer(thread, 0);
-  down.DecodeRow(address, row, down_row);
-  for (uint32_t i = 0; i < unit.pair_count; ++i) {
-    const uint64_t pair = call->pairs[unit.first_pair + i];
-    const float product = Dot(down_row, Activations(unit.first_pair + i), spec.ffn);
-    call->partials[pair * spec.hidden + row] = down.ApplySiblings(product, unit.expert, row);
-  }
-}
-
-template <void (HostExpertWorkspace::Impl::*kRow)(const WaveUnit&, const std::byte*, uint32_t,
-                                                  uint32_t)>
-void HostExpertWorkspace::Impl::ForEachRow(const MatrixSpec& matrix) {
-  struct Work {
-    Impl* impl;
-    uint32_t rows, piece_rows, pieces;  // of one unit
-  };
-  const uint32_t piece_rows = PieceRows(matrix);
-  const auto pieces = static_cast<uint32_t>(CeilDiv(matrix.rows, piece_rows));
-  Work work{this, matrix.rows, piece_rows, pieces};
-  pool->ParallelFor(
-      call->unit_count * pieces, 1,
-      [](void* context, uint32_t begin, uint32_t end, uint32_t thread) {
-        const Work& work = *static_cast<const Work*>(context);
-        for (uint32_t index = begin; index < end; ++index) {
-          const uint32_t unit = index / work.pieces;
-          const uint32_t first = index % work.pieces * work.piece_rows;
-          const uint32_t last = std::min(first + work.piece_rows, work.rows);
-          for (uint32_t row = first; row < last; ++row) {
-            (work.impl->*kRow)(work.impl->call->units[unit], work.impl->addresses[unit], row,
-                               thread);
-          }
-        }
-      },
-      &work);
-}
-
 HostExpertWorkspace::HostExpertWorkspace(WorkerPool* pool, uint32_t max_hidden, uint32_t max_ffn,
-                                         uint32_t max_pairs)
+                                         uint32_t max_pairs, const HostMath& math)
     : impl_(std::make_unique<Impl>()) {
-  impl_->pool = pool;
+  impl_->arithmetic = math.arithmetic;
   impl_->max_hidden = max_hidden;
   impl_->max_ffn = max_ffn;
   impl_->max_pairs = max_pairs;
-  impl_->row_floats = AlignUp(std::max(max_hidden, max_ffn), 32);
-  impl_->rows.resize(uint64_t{pool->thread_count()} * 2 * impl_->row_floats);
-  impl_->activations.resize(uint64_t{max_pairs} * max_ffn);
+  impl_->segments.reserve(max_pairs);
+  if (math.arithmetic.mode == ArithmeticMode::kF32) {
+    impl_->few = std::make_unique<F32Expert>(pool, max_hidden, max_ffn, max_pairs);
+    return;
+  }
+  const uint32_t exact_rows = math.arithmetic.exact_rows;
+  BERTH_CHECK(exact_rows <= kMostExactRows);
+  const ExactKernels& kernels = KernelsOf(math.isa);
+  if (exact_rows > 0) {
+    impl_->few =
+        std::make_unique<ExactExpert>(pool, kernels, exact_rows, max_hidden, max_ffn, max_pairs);
+  }
+  if (max_pairs > exact_rows) {
+    impl_->many = std::make_unique<WideExpert>(pool, kernels, max_hidden, max_ffn, max_pairs);
+  }
 }
 
 HostExpertWorkspace::~HostExpertWorkspace() = default;
 
-uint64_t HostExpertWorkspace::bytes() const {
-  return (impl_->rows.capacity() + impl_->activations.capacity()) * sizeof(float);
+uint64_t HostExpertWorkspace::PlannedBytes(uint32_t threads, uint32_t max_hidden, uint32_t max_ffn,
+                                           uint32_t max_pairs, const Arithmetic& arithmetic) {
+  uint64_t bytes = max_pairs * sizeof(Segment);
+  if (arithmetic.mode == ArithmeticMode::kF32) {
+    return bytes + F32Expert::PlannedBytes(threads, max_hidden, max_ffn, max_pairs);
+  }
+  if (arithmetic.exact_rows > 0) {
+    bytes +=
+        ExactExpert::PlannedBytes(threads, arithmetic.exact_rows, max_hidden, max_ffn, max_pairs);
+  }
+  if (max_pairs > arithmetic.exact_rows) {
+    bytes += WideExpert::PlannedBytes(threads, max_hidden, max_ffn, max_pairs);
+  }
+  return bytes;
 }
 
-void HostExpertWorkspace::Run(const GroupedCall& call,
-                              std::span<const std::byte* const> addresses) {
+uint64_t HostExpertWorkspace::bytes() const {
+  uint64_t bytes = impl_->segments.capacity() * sizeof(Segment);
+  if (impl_->few != nullptr) bytes += impl_->few->bytes();
+  if (impl_->many != nullptr) bytes += impl_->many->bytes();
+  return bytes;
+}
+
+Status HostExpertWorkspace::Impl::Check(const GroupedCall& call) const {
+  const ExpertSpec& spec = *call.spec;
+  for (uint32_t i = 0; i < call.unit_count; ++i) {
+    const WaveUnit& unit = call.units[i];
+    for (uint32_t at = 0; at < unit.pair_count; ++at) {
+      const uint32_t row = call.pairs[unit.first_pair + at] / call.top_k;
+      const uint32_t col = FirstNotFinite(call.x + uint64_t{row} * spec.hidden, spec.hidden);
+      if (col == spec.hidden) continue;
+      return InvalidArgumentError("the input of the experts, row " + std::to_string(row) +
+                                  ", column " + std::to_string(col) + ", is infinite or no number");
+    }
+  }
+  return Status();
+}
+
+void HostExpertWorkspace::Impl::RunSome(ExpertMath* math, bool exact, ExpertBatch* batch,
+                                        std::span<const std::byte* const> addresses) {
+  const GroupedCall& call = *batch->call;
+  uint32_t taken = 0;
+  const auto flush = [&] {
+    batch->segments = segments;
+    if (!segments.empty()) math->Run(*batch);
+    segments.clear();
+    taken = 0;
+  };
+  segments.clear();
+  for (uint32_t i = 0; i < call.unit_count; ++i) {
+    const WaveUnit& unit = call.units[i];
+    const bool is_exact =
+        arithmetic.mode == ArithmeticMode::kF32 || arithmetic.IsExact(unit.pair_count);
+    if (is_exact != exact) continue;
+    for (uint32_t done = 0; done < unit.pair_count;) {
+      // An exact unit stays whole: its weights are read once.
+      const uint32_t left = unit.pair_count - done;
+      const uint32_t room = math->capacity() - taken;
+      if (room == 0 || (taken > 0 && math->Taken(left) > room)) {
+        flush();
+        continue;
+      }
+      const uint32_t count = std::min(left, room);
+      segments.push_back(
+          {addresses[i], unit.expert, call.pairs + unit.first_pair + done, count, taken});
+      taken += math->Taken(count);
+      done += count;
+    }
+  }
+  flush();
+}
+
+Status HostExpertWorkspace::Run(const GroupedCall& call,
+                                std::span<const std::byte* const> addresses) {
+  const FloatMode mode;
   const ExpertSpec& spec = *call.spec;
   BERTH_CHECK(spec.hidden <= impl_->max_hidden && spec.ffn <= impl_->max_ffn);
   BERTH_CHECK(spec.up.rows == spec.ffn && spec.up.cols == spec.hidden);
@@ -171,17 +149,19 @@ void HostExpertWorkspace::Run(const GroupedCall& call,
     BERTH_CHECK(unit.first_pair <= impl_->max_pairs &&
                 unit.pair_count <= impl_->max_pairs - unit.first_pair);
   }
-  if (call.unit_count == 0) return;
-  impl_->call = &call;
-  impl_->addresses = addresses.data();
+  if (call.unit_count == 0) return Status();
+  BERTH_RETURN_IF_ERROR(impl_->Check(call));
+  ExpertBatch batch;
+  batch.call = &call;
   if (spec.conventions.has_gate()) {
     BERTH_CHECK(spec.gate.rows == spec.ffn && spec.gate.cols == spec.hidden);
-    impl_->gate = Matrix(spec.gate, spec.gate_sibling);
+    batch.gate = Matrix(spec.gate, spec.gate_sibling);
   }
-  impl_->up = Matrix(spec.up, spec.up_sibling);
-  impl_->down = Matrix(spec.down, spec.down_sibling);
-  impl_->ForEachRow<&Impl::GateUpRow>(spec.up);
-  impl_->ForEachRow<&Impl::DownRow>(spec.down);
+  batch.up = Matrix(spec.up, spec.up_sibling);
+  batch.down = Matrix(spec.down, spec.down_sibling);
+  if (impl_->few != nullptr) impl_->RunSome(impl_->few.get(), true, &batch, addresses);
+  if (impl_->many != nullptr) impl_->RunSome(impl_->many.get(), false, &batch, addresses);
+  return Status();
 }
 
 }  // namespace berth::kernels

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/exact/float_mode.h"
 #include "kernels/expert/host_expert.h"
 #include "kernels/formats/half.h"
 #include "runtime/base/check.h"
@@ -38,6 +39,7 @@ void StorePiece(const float* sums, uint32_t count, DataType type, void* y, size_
 }  // namespace
 
 void HostReduce(const ReduceCall& call) {
+  const FloatMode mode;
   BERTH_CHECK(call.rows <= 1 || call.y_stride >= call.hidden);
   float sums[kPiece];
   for (uint32_t row = 0; row < call.rows; ++row) {

@@ -29,9 +29,10 @@ constexpr uint32_t kMaxThreads = 1024;
 
 class HostDevice final : public Device {
  public:
-  HostDevice(DeviceInfo info, bool poison, std::shared_ptr<WorkerPool> pool)
+  HostDevice(DeviceInfo info, bool poison, std::shared_ptr<WorkerPool> pool, const HostMath& math)
       : info_(std::move(info)),
-        card_(info_.name, info_.memory_bytes, poison, info_.link_bytes_per_s, std::move(pool)) {
+        card_(info_.name, info_.memory_bytes, poison, info_.link_bytes_per_s, std::move(pool),
+              math) {
     info_.threads = card_.pool->thread_count();
   }
   ~HostDevice() override { BERTH_CHECK_MSG(card_.streams == 0, "a stream outlives its device"); }
@@ -89,11 +90,23 @@ Result<std::unique_ptr<Device>> OpenHostDevice(const DeviceOptions& options) {
     return InvalidArgumentError("card " + options.name + ": " + std::to_string(options.threads) +
                                 " compute threads; at most " + std::to_string(kMaxThreads));
   }
+  const HostMath math{options.arithmetic, options.isa};
+  if (math.arithmetic.exact_rows > kMostExactRows) {
+    return InvalidArgumentError("card " + options.name + ": exact arithmetic up to " +
+                                std::to_string(math.arithmetic.exact_rows) + " rows; at most " +
+                                std::to_string(kMostExactRows));
+  }
+  if (math.isa > BestIsa()) {
+    return InvalidArgumentError("card " + options.name + ": this machine does not run " +
+                                std::string(IsaName(math.isa)) + "; the best it has is " +
+                                std::string(IsaName(BestIsa())));
+  }
   DeviceInfo info{options.name, "host", options.memory_bytes, rate, 0};
   if (info.memory_bytes == 0) info.memory_bytes = DefaultCardBytes();
   try {
-    return std::unique_ptr<Device>(std::make_unique<HostDevice>(
-        std::move(info), kAlwaysPoison || options.poison, SharedWorkerPool(options.threads)));
+    return std::unique_ptr<Device>(
+        std::make_unique<HostDevice>(std::move(info), kAlwaysPoison || options.poison,
+                                     SharedWorkerPool(options.threads, options.processors), math));
   } catch (const std::bad_alloc&) {
     return ResourceExhaustedError("card " + options.name +
                                   ": no memory for its threads; lower --threads");

@@ -18,8 +18,8 @@ HostStream::HostStream(HostCard* card, const StreamOptions& options)
   ring_.resize(options.capacity);
   workspace_bytes_ = ring_.capacity() * sizeof(Op);
   if (options.max_pairs > 0) {
-    workspace_ = std::make_unique<HostExpertWorkspace>(card->pool.get(), options.max_hidden,
-                                                       options.max_ffn, options.max_pairs);
+    workspace_ = std::make_unique<HostExpertWorkspace>(
+        card->pool.get(), options.max_hidden, options.max_ffn, options.max_pairs, card->math);
     addresses_.resize(options.max_pairs);
     workspace_bytes_ += workspace_->bytes() + addresses_.capacity() * sizeof(addresses_[0]);
   }
@@ -289,7 +289,9 @@ Status HostStream::DoRun(const GroupedCall& call) {
                                  " is to run but is not in the pointer table"));
     }
   }
-  workspace_->Run(call, {addresses_.data(), call.unit_count});
+  if (Status status = workspace_->Run(call, {addresses_.data(), call.unit_count}); !status.ok()) {
+    return Status(status.code(), Where(status.message()));
+  }
   return Status();
 }
 

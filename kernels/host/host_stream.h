@@ -25,16 +25,18 @@ namespace berth::kernels {
 // What the streams of one card share. Outlives them.
 struct HostCard {
   HostCard(std::string card, uint64_t memory_bytes, bool poison, double link_bytes_per_s,
-           std::shared_ptr<WorkerPool> workers)
+           std::shared_ptr<WorkerPool> workers, const HostMath& host_math)
       : name(card),
         memory(card, memory_bytes, poison),
         link(link_bytes_per_s),
-        pool(std::move(workers)) {}
+        pool(std::move(workers)),
+        math(host_math) {}
 
   const std::string name;
   CardMemory memory;
   LinkPacer link;
   const std::shared_ptr<WorkerPool> pool;
+  const HostMath math;
   std::atomic<PointerTable*> table = nullptr;  // owned by the device; null until CreateTable
   std::atomic<uint64_t> workspace_bytes = 0;
   std::atomic<uint32_t> streams = 0;

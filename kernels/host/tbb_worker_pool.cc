@@ -4,24 +4,53 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_scheduler_observer.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "kernels/host/worker_pool.h"
 
 namespace berth::kernels {
 namespace {
 
+// Keeps oneTBB's threads, as long as they are in the arena, on the processor of their place.
+class Pinner final : public oneapi::tbb::task_scheduler_observer {
+ public:
+  Pinner(oneapi::tbb::task_arena& arena, std::span<const uint32_t> processors)
+      : task_scheduler_observer(arena),
+        processors_(processors.begin(), processors.end()),
+        all_(UsableProcessorIds()) {
+    if (!processors_.empty()) observe(true);
+  }
+  ~Pinner() override { observe(false); }
+
+  void on_scheduler_entry(bool is_worker) override {
+    if (!is_worker) return;
+    const auto place = static_cast<size_t>(oneapi::tbb::this_task_arena::current_thread_index());
+    KeepThreadOn({&processors_[place % processors_.size()], 1});
+  }
+  void on_scheduler_exit(bool is_worker) override {
+    if (is_worker) KeepThreadOn(all_);
+  }
+
+ private:
+  const std::vector<uint32_t> processors_;
+  const std::vector<uint32_t> all_;
+};
+
 // All callers work inside one arena. An arena has a fixed number of places: a caller takes one of
 // them or, when all are taken, waits for those inside, so several callers never add up to more
 // than `threads` running threads, and a place's index is a thread number nobody else has.
 class TbbWorkerPool final : public WorkerPool {
  public:
-  explicit TbbWorkerPool(uint32_t threads)
-      : threads_(threads), arena_(static_cast<int>(threads), /*reserved_for_masters=*/1) {
+  TbbWorkerPool(uint32_t threads, std::span<const uint32_t> processors)
+      : threads_(threads),
+        arena_(static_cast<int>(threads), /*reserved_for_masters=*/1),
+        pinner_(arena_, processors) {
     arena_.initialize();
     StartThreads();
   }
@@ -66,16 +95,17 @@ class TbbWorkerPool final : public WorkerPool {
 
   const uint32_t threads_;
   oneapi::tbb::task_arena arena_;
+  Pinner pinner_;
 };
 
 }  // namespace
 
-std::unique_ptr<WorkerPool> MakeWorkerPool(uint32_t threads) {
+std::unique_ptr<WorkerPool> MakeWorkerPool(uint32_t threads, std::span<const uint32_t> chosen) {
   const uint32_t processors = static_cast<uint32_t>(oneapi::tbb::info::default_concurrency());
   if (threads == 0 || threads > processors) threads = processors;
   // An arena never has fewer than two places, so two callers would run on a pool of one thread.
-  if (threads == 1) return MakeThreadWorkerPool(1);
-  return std::make_unique<TbbWorkerPool>(threads);
+  if (threads == 1) return MakeThreadWorkerPool(1, chosen);
+  return std::make_unique<TbbWorkerPool>(threads, chosen);
 }
 
 }  // namespace berth::kernels

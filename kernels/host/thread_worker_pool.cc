@@ -13,7 +13,8 @@ namespace {
 
 class ThreadWorkerPool final : public WorkerPool {
  public:
-  explicit ThreadWorkerPool(uint32_t threads) {
+  ThreadWorkerPool(uint32_t threads, std::span<const uint32_t> processors)
+      : processors_(processors.begin(), processors.end()) {
     workers_.reserve(threads);
     try {
       for (uint32_t i = 0; i < threads; ++i) workers_.emplace_back([this, i] { Work(i); });
@@ -52,6 +53,7 @@ class ThreadWorkerPool final : public WorkerPool {
 
   void Work(uint32_t thread) BERTH_EXCLUDES(mutex_) {
     pthread_setname_np(pthread_self(), "berth-worker");
+    if (!processors_.empty()) KeepThreadOn({&processors_[thread % processors_.size()], 1});
     MutexLock lock(&mutex_);
     while (true) {
       while (head_ == nullptr && !stopping_) work_.Wait(&mutex_);
@@ -82,6 +84,7 @@ class ThreadWorkerPool final : public WorkerPool {
     workers_.clear();
   }
 
+  const std::vector<uint32_t> processors_;
   Mutex mutex_;
   CondVar work_;
   CondVar finished_;
@@ -93,8 +96,10 @@ class ThreadWorkerPool final : public WorkerPool {
 
 }  // namespace
 
-std::unique_ptr<WorkerPool> MakeThreadWorkerPool(uint32_t threads) {
-  return std::make_unique<ThreadWorkerPool>(threads == 0 ? UsableProcessors() : threads);
+std::unique_ptr<WorkerPool> MakeThreadWorkerPool(uint32_t threads,
+                                                 std::span<const uint32_t> processors) {
+  return std::make_unique<ThreadWorkerPool>(threads == 0 ? UsableProcessors() : threads,
+                                            processors);
 }
 
 }  // namespace berth::kernels

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace berth::kernels {
 
@@ -27,15 +29,26 @@ class WorkerPool {
 // The processors this process may run on (its affinity mask), at least 1.
 uint32_t UsableProcessors();
 
+// Their numbers, as the system counts.
+std::vector<uint32_t> UsableProcessorIds();
+// Makes the calling thread run on these alone. False where the system does not allow it; the thread
+// then runs where it did.
+bool KeepThreadOn(std::span<const uint32_t> processors);
+
 // The pool of this build; threads = 0: one per processor this process may use. oneTBB has no
 // threads beyond that, so a pool on it is cut down to that number. Throws a
 // std::exception where the system gives no more threads.
-std::unique_ptr<WorkerPool> MakeWorkerPool(uint32_t threads);
+// Where `processors` are given, worker i stays on number i of them (from the start again beyond the
+// last). A caller's own thread, which oneTBB lets work too, is left alone.
+std::unique_ptr<WorkerPool> MakeWorkerPool(uint32_t threads,
+                                           std::span<const uint32_t> processors = {});
 // The std::thread pool, in every build.
-std::unique_ptr<WorkerPool> MakeThreadWorkerPool(uint32_t threads);
-// One pool for all who ask for the same number of threads while any of them lives: two cards that
+std::unique_ptr<WorkerPool> MakeThreadWorkerPool(uint32_t threads,
+                                                 std::span<const uint32_t> processors = {});
+// One pool for all who ask for the same threads while any of them lives: two cards that
 // play on one machine share its processors instead of doubling them.
-std::shared_ptr<WorkerPool> SharedWorkerPool(uint32_t threads);
+std::shared_ptr<WorkerPool> SharedWorkerPool(uint32_t threads,
+                                             std::span<const uint32_t> processors = {});
 
 }  // namespace berth::kernels
 

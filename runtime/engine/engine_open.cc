@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arena/topology.h"
+#include "kernels/host/worker_pool.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/sizes_of.h"
 
@@ -82,6 +83,7 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
 }
 
 Status Engine::OpenCards() {
+  const arena::Topology topology = arena::ReadTopology();
   for (const CardConfig& config : options_.cards) {
     kernels::DeviceOptions device;
     device.name = config.device;
@@ -91,6 +93,16 @@ Status Engine::OpenCards() {
     }
     device.link_bytes_per_s = config.link_bytes_per_s;
     device.threads = options_.threads;
+    if (options_.pin_threads) {
+      const uint32_t threads =
+          options_.threads > 0 ? options_.threads : kernels::UsableProcessors();
+      device.processors = topology.PlaceWorkers(threads);
+    }
+    BERTH_ASSIGN_OR_RETURN(device.arithmetic, ArithmeticOf(options_));
+    if (options_.isa != "auto") {
+      BERTH_ASSIGN_OR_RETURN(device.isa, kernels::ParseIsa(options_.isa));
+    }
+    info_.isa = kernels::IsaName(device.isa);
     Card card;
     BERTH_ASSIGN_OR_RETURN(card.device, kernels::OpenDevice(device));
     if (options_.threads > card.device->info().threads && card.device->info().threads > 0) {
@@ -108,6 +120,9 @@ Status Engine::MakePlan() {
   inputs.options = &options_;
   inputs.model = &sizes;
   inputs.available_bytes = available_bytes_;
+  for (const Card& card : cards_) {
+    inputs.threads = std::max(inputs.threads, card.device->info().threads);
+  }
   for (const Card& card : cards_) inputs.card_free_bytes.push_back(card.device->free_bytes());
   BERTH_ASSIGN_OR_RETURN(plan_, PlanMemory(inputs));
   return Status();
@@ -204,6 +219,7 @@ void Engine::FillInfo() {
   RuntimeInfo planned = PlannedInfo(options_, plan_);
   info_.cards = std::move(planned.cards);
   info_.memory = planned.memory;
+  info_.arithmetic = std::move(planned.arithmetic);
   info_.host_class_slots = std::move(planned.host_class_slots);
   info_.staging_slots = planned.staging_slots;
   for (std::string& note : planned.notes) info_.notes.push_back(std::move(note));

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "arena/budget.h"
+#include "kernels/exact/isa.h"
 #include "kernels/expert/grouped_call.h"
+#include "kernels/expert/host_expert.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
 
@@ -42,10 +44,12 @@ class Planner {
   const RuntimeOptions& options_;
   const ModelSizes& model_;
   const scheduler::Geometry& geometry_;
+  kernels::Arithmetic arithmetic_;
   MemoryPlan plan_;
 };
 
 Result<MemoryPlan> Planner::Plan() {
+  BERTH_ASSIGN_OR_RETURN(arithmetic_, ArithmeticOf(options_));
   plan_.core.geometry = geometry_;
   PlaceUnits();
   SetCoreOptions();
@@ -210,7 +214,7 @@ Status Planner::PlanArenas(uint64_t taken) {
   return Status();
 }
 
-// Places of steps, and scratch of the compute streams: per pair the input of its down projection.
+// Places of steps, and scratch of the compute streams.
 uint64_t Planner::WorkspaceBytes() const {
   const uint64_t pairs = static_cast<uint64_t>(options_.max_rows) * geometry_.top_k;
   if (!options_.compute) return pairs * sizeof(int32_t) * plan_.core.max_tickets;
@@ -218,8 +222,9 @@ uint64_t Planner::WorkspaceBytes() const {
                          static_cast<uint64_t>(options_.max_rows) * model_.hidden * sizeof(float) +
                          pairs * model_.hidden * sizeof(float) +
                          std::min<uint64_t>(pairs, geometry_.experts) * sizeof(kernels::WaveUnit);
-  return place * plan_.core.max_tickets +
-         pairs * model_.max_ffn * sizeof(float) * options_.cards.size();
+  const uint64_t scratch = kernels::HostExpertWorkspace::PlannedBytes(
+      inputs_.threads, model_.hidden, model_.max_ffn, static_cast<uint32_t>(pairs), arithmetic_);
+  return place * plan_.core.max_tickets + scratch * options_.cards.size();
 }
 
 // A driver's own tables: the options and geometry it keeps, reads, leases, pointer tables.
@@ -234,6 +239,19 @@ uint64_t Planner::BooksBytes() const {
 }
 
 }  // namespace
+
+Result<kernels::Arithmetic> ArithmeticOf(const RuntimeOptions& options) {
+  kernels::Arithmetic arithmetic;
+  Result<kernels::ArithmeticMode> mode = kernels::ParseArithmeticMode(options.arithmetic);
+  if (!mode.ok()) return mode.status().Annotate("--arithmetic");
+  arithmetic.mode = *mode;
+  arithmetic.exact_rows = options.exact_rows;
+  if (options.exact_rows > kernels::kMostExactRows) {
+    return InvalidArgumentError("--exact-rows must be at most " +
+                                std::to_string(kernels::kMostExactRows));
+  }
+  return arithmetic;
+}
 
 Status CheckRuntimeOptions(const RuntimeOptions& o) {
   const auto at_least_one = [](uint32_t value, const char* name) {
@@ -255,6 +273,11 @@ Status CheckRuntimeOptions(const RuntimeOptions& o) {
     if (!names.insert(whole ? card.device : card.device + ":0").second) {
       return InvalidArgumentError("--device " + card.device + " is given twice");
     }
+  }
+  BERTH_RETURN_IF_ERROR(ArithmeticOf(o).status());
+  if (o.isa != "auto") {
+    const Result<kernels::Isa> isa = kernels::ParseIsa(o.isa);
+    if (!isa.ok()) return isa.status().Annotate("--isa");
   }
   if (o.preload && o.heat.empty()) {
     return InvalidArgumentError("preload: there is no heat that says what to load");
@@ -284,6 +307,9 @@ RuntimeInfo PlannedInfo(const RuntimeOptions& options, const MemoryPlan& plan) {
   info.host_class_slots = plan.core.host_class_slots;
   info.staging_slots = plan.core.staging_slots + plan.core.prefetch_staging_slots;
   info.notes = plan.notes;
+  if (const Result<kernels::Arithmetic> arithmetic = ArithmeticOf(options); arithmetic.ok()) {
+    info.arithmetic = kernels::ArithmeticName(*arithmetic);
+  }
   return info;
 }
 

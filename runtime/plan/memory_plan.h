@@ -13,6 +13,7 @@
 #include "berth/options.h"
 #include "berth/stats.h"
 #include "berth/status.h"
+#include "kernels/expert/arithmetic.h"
 #include "runtime/plan/model_sizes.h"
 #include "scheduler/core.h"
 
@@ -27,6 +28,7 @@ inline bool IsHostDevice(std::string_view device) { return device.starts_with("h
 struct PlanInputs {
   const RuntimeOptions* options = nullptr;
   const ModelSizes* model = nullptr;
+  uint32_t threads = 1;                   // that compute on the host
   uint64_t available_bytes = 0;           // of the machine, read once
   std::vector<uint64_t> card_free_bytes;  // [cards]
 };
@@ -40,6 +42,9 @@ struct MemoryPlan {
   uint64_t books_bytes = 0;      // a driver's own tables, beside the core's
   std::vector<std::string> notes;
 };
+
+// What `options` say of expert math; InvalidArgument for what is not known here.
+Result<kernels::Arithmetic> ArithmeticOf(const RuntimeOptions& options);
 
 // Options that cannot be meant, whatever the model: InvalidArgument.
 Status CheckRuntimeOptions(const RuntimeOptions& options);

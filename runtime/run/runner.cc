@@ -34,7 +34,9 @@ class RunTarget final : public ReplayTarget {
             RunReport* report)
       : options_(options), session_(session), report_(report), hidden_(report->shape.hidden) {
     const size_t max_rows = options.max_rows;
-    hash_.Update(&kArithmeticVersion, sizeof(kArithmeticVersion));
+    // Hashes of different arithmetics are not to be compared.
+    const std::string& arithmetic = report->info.arithmetic;
+    hash_.Update(arithmetic.data(), arithmetic.size());
     if (!trace.has_router_weights) {
       weights_.assign(max_rows * trace.top_k, 1.0f / static_cast<float>(trace.top_k));
     }

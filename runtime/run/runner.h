@@ -16,9 +16,6 @@
 
 namespace berth {
 
-// Goes into the output hash: changes when the same inputs give other bits.
-inline constexpr uint32_t kArithmeticVersion = 1;  // F32 activations
-
 struct RunOptions {
   RuntimeOptions runtime;  // max_rows and max_in_flight are set by the run
   std::string trace;

@@ -14,7 +14,7 @@ namespace berth::tools {
 namespace {
 
 // Every flag that a config file may set.
-constexpr std::array<ConfigKey, 37> kKeys = {{
+constexpr std::array<ConfigKey, 41> kKeys = {{
     {"model", ConfigType::kString},         {"trace", ConfigType::kString},
     {"device", ConfigType::kString, true},  {"arena", ConfigType::kBytes, true},
     {"memory", ConfigType::kBytes, true},   {"link-rate", ConfigType::kBytes, true},
@@ -33,6 +33,8 @@ constexpr std::array<ConfigKey, 37> kKeys = {{
     {"sweep-rows", ConfigType::kInteger},   {"sweep-share", ConfigType::kNumber},
     {"threads", ConfigType::kInteger},      {"conventions", ConfigType::kString},
     {"no-compute", ConfigType::kFlag},      {"no-checksums", ConfigType::kFlag},
+    {"arithmetic", ConfigType::kString},    {"exact-rows", ConfigType::kInteger},
+    {"no-pin", ConfigType::kFlag},          {"isa", ConfigType::kString},
     {"seed", ConfigType::kInteger},
 }};
 
@@ -178,6 +180,19 @@ void RunFlags::AddTo(CLI::App* app) {
   replay_.AddTo(app);
   app->add_flag("--no-compute", no_compute_, "Move units, compute nothing")->group(replay);
   AddWhole(app, "--threads", &runtime_.threads, "Threads for expert math (0: all)")->group(replay);
+  app->add_option("--arithmetic", runtime_.arithmetic,
+                  "exact (equal bits on every processor), or f32 (the reference for accuracy)")
+      ->capture_default_str()
+      ->group(replay);
+  AddWhole(app, "--exact-rows", &runtime_.exact_rows,
+           "Rows of a unit in a step up to which exact holds; more run wide")
+      ->group(replay);
+  app->add_option("--isa", runtime_.isa,
+                  "Instruction set of expert math: auto, scalar, avx2, avx512 or avx512-vbmi")
+      ->capture_default_str()
+      ->group(replay);
+  app->add_flag("--no-pin", no_pin_, "Let the system move the threads of expert math")
+      ->group(replay);
   AddWhole(app, "--seed", &runtime_.seed, "Of the inputs, and of policies that draw numbers")
       ->group(replay);
 
@@ -276,6 +291,7 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
   options.runtime.model = model_;
   options.runtime.conventions = conventions_;
   options.runtime.compute = !no_compute_;
+  options.runtime.pin_threads = !no_pin_;
   options.runtime.verify_checksums = !no_checksums_;
   options.runtime.host_exclusive = host_tier_mode_ == "exclusive";
   options.runtime.slots = slots_ == "auto"     ? SlotSharingChoice::kAuto

@@ -60,6 +60,7 @@ class RunFlags {
   std::string staging_ = "0";
   std::string read_in_flight_;
   bool no_compute_ = false;
+  bool no_pin_ = false;
   bool no_checksums_ = false;
   RuntimeOptions runtime_;
   ReplayFlags replay_;

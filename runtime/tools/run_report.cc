@@ -86,6 +86,7 @@ void AddFacts(const RunReport& r, Facts* facts) {
                                                      : ", chunks of " + FormatCount(r.info.chunk)));
   AddAhead(r, facts);
   facts->Add("machine", r.info.machine);
+  facts->Add("arithmetic", r.info.arithmetic + (r.info.isa.empty() ? "" : " on " + r.info.isa));
   facts->Add("reads", r.info.io_rung +
                           (r.info.io_reason.empty() ? "" : " (" + r.info.io_reason + ")") +
                           (r.verified ? ", every unit proved against its checksum" : ""));
@@ -289,7 +290,7 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
                {"wall_s", r.wall_s},
                {"tokens_per_s", static_cast<double>(r.tokens) / r.wall_s},
                {"bound_by", r.bound_by},
-               {"numerics", {{"arithmetic", "f32"}, {"version", kArithmeticVersion}}},
+               {"numerics", {{"arithmetic", r.info.arithmetic}, {"isa", r.info.isa}}},
                {"output_hash", nullptr},
                {"verified", r.verified},
                {"host_tier", HostJson(r.info, c.host)},

@@ -62,6 +62,8 @@ TEST(Quantize, FollowsItsDefinition) {
       }
       ASSERT_EQ(row.sums[half], sum);
     }
+    const int both = row.sums[2 * block] + row.sums[2 * block + 1];
+    ASSERT_EQ(row.s[block], row.d[block] * static_cast<float>(both));
   }
   for (uint32_t i = 320; i < 512; ++i) ASSERT_EQ(row.q[i], 0);
   for (uint32_t block = 10; block < 16; ++block) ASSERT_EQ(row.d[block], 0.0f);

@@ -58,8 +58,9 @@ class QuantizedRows {
       store_.push_back(std::make_unique<Store>(padded));
       Store& store = *store_.back();
       finite_ &= kernels.quantize(row.data(), static_cast<uint32_t>(row.size()), store.q.data(),
-                                  store.d.data(), store.sums.data());
-      rows_.push_back({row.data(), store.q.data(), store.d.data(), store.sums.data()});
+                                  store.d.data(), store.sums.data(), store.s.data());
+      rows_.push_back(
+          {row.data(), store.q.data(), store.d.data(), store.sums.data(), store.s.data()});
     }
   }
 
@@ -74,6 +75,7 @@ class QuantizedRows {
           std::memcmp(a.d.data(), b.d.data(), a.d.size() * sizeof(float)) != 0) {
         return false;
       }
+      if (std::memcmp(a.s.data(), b.s.data(), a.s.size() * sizeof(float)) != 0) return false;
     }
     return true;
   }
@@ -84,10 +86,12 @@ class QuantizedRows {
     explicit Store(size_t cols)
         : q(cols, 99),
           d(cols / 32, std::numeric_limits<float>::quiet_NaN()),
-          sums(cols / 16, 999) {}
+          sums(cols / 16, 999),
+          s(cols / 32, std::numeric_limits<float>::quiet_NaN()) {}
     std::vector<int8_t> q;
     std::vector<float> d;
     std::vector<int16_t> sums;
+    std::vector<float> s;
   };
 
   std::vector<std::vector<float>> x_;

@@ -110,10 +110,11 @@ testing::Layer FixtureModels::LoadLayer(uint32_t block,
 // All of a step in one call, partials poisoned before, then reduced.
 std::vector<float> RunStep(const testing::Layer& layer, const std::vector<float>& x,
                            const std::vector<int32_t>& ids, const std::vector<float>& weights,
-                           uint32_t rows) {
+                           uint32_t rows, const Arithmetic& arithmetic) {
   const auto top_k = static_cast<uint32_t>(ids.size() / rows);
   testing::TestPool pool(2);
-  HostExpertWorkspace workspace(&pool, layer.spec.hidden, layer.spec.ffn, rows * top_k);
+  HostExpertWorkspace workspace(&pool, layer.spec.hidden, layer.spec.ffn, rows * top_k,
+                                {arithmetic, BestIsa()});
   const testing::Grouping grouping = testing::GroupBackwards(ids, layer);
   std::vector<float> partials(ids.size() * layer.spec.hidden,
                               std::numeric_limits<float>::quiet_NaN());
@@ -127,7 +128,8 @@ std::vector<float> RunStep(const testing::Layer& layer, const std::vector<float>
   call.x = x.data();
   call.weights = weights.data();
   call.partials = partials.data();
-  workspace.Run(call, grouping.addresses);
+  const Status ran = workspace.Run(call, grouping.addresses);
+  EXPECT_TRUE(ran.ok()) << ran.message();
   ReduceCall reduce;
   reduce.rows = rows;
   reduce.top_k = top_k;
@@ -141,7 +143,13 @@ std::vector<float> RunStep(const testing::Layer& layer, const std::vector<float>
   return y;
 }
 
-void ExpectClose(const std::vector<float>& got, const std::vector<double>& want) {
+constexpr Arithmetic kF32 = {ArithmeticMode::kF32};
+constexpr Arithmetic kExact = {ArithmeticMode::kExact, 8};
+constexpr Arithmetic kWide = {ArithmeticMode::kExact, 0};
+// Of the largest output; 8-bit activations are good for one or two percent here.
+double Tolerance(const Arithmetic& arithmetic) { return arithmetic.IsExact(1) ? 2e-2 : 1e-5; }
+
+void ExpectClose(const std::vector<float>& got, const std::vector<double>& want, double tolerance) {
   ASSERT_EQ(got.size(), want.size());
   double largest = 0;
   double worst = 0;
@@ -151,7 +159,7 @@ void ExpectClose(const std::vector<float>& got, const std::vector<double>& want)
     worst = difference <= worst ? worst : difference;
   }
   EXPECT_GT(largest, 1e-6);
-  EXPECT_LT(worst, 1e-5 * largest);
+  EXPECT_LT(worst, tolerance * largest);
   EXPECT_GT(worst, 0);
 }
 
@@ -182,9 +190,12 @@ TEST_F(FixtureModels, QwenLikeEqualsThePublishedOutputs) {
     ASSERT_EQ(layer.spec.hidden, 256u);
     const std::string name = "layer" + std::to_string(block);
     const auto y = ffn.Get<float>(name + ".y");
-    ExpectClose(RunStep(layer, x, ffn.Get<int32_t>(name + ".expert_ids"),
-                        ffn.Get<float>(name + ".expert_weights"), 8),
-                std::vector<double>(y.begin(), y.end()));
+    for (const Arithmetic& arithmetic : {kF32, kExact, kWide}) {
+      SCOPED_TRACE(ArithmeticName(arithmetic));
+      ExpectClose(RunStep(layer, x, ffn.Get<int32_t>(name + ".expert_ids"),
+                          ffn.Get<float>(name + ".expert_weights"), 8, arithmetic),
+                  std::vector<double>(y.begin(), y.end()), Tolerance(arithmetic));
+    }
   }
 }
 
@@ -203,7 +214,11 @@ TEST_F(FixtureModels, OthersEqualDoublePrecision) {
     const auto x = testing::RandomValues(9, 3 * layer.spec.hidden);
     const std::vector<int32_t> ids = {3, 0, 1, 2, 2, 3};
     const std::vector<float> weights = {0.75f, 0.25f, 0.5f, 0.5f, 0.125f, 0.875f};
-    ExpectClose(RunStep(layer, x, ids, weights, 3), Reference(layer, x, ids, weights, 3));
+    for (const Arithmetic& arithmetic : {kF32, kExact, kWide}) {
+      SCOPED_TRACE(ArithmeticName(arithmetic));
+      ExpectClose(RunStep(layer, x, ids, weights, 3, arithmetic),
+                  Reference(layer, x, ids, weights, 3), Tolerance(arithmetic));
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include "kernels/expert/host_expert.h"
 
 #include <gtest/gtest.h>
+#include <xmmintrin.h>
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +29,14 @@ namespace {
 constexpr Activation kActivations[] = {Activation::kSiluGate, Activation::kGeluGate,
                                        Activation::kClampedGate, Activation::kReluGate,
                                        Activation::kSquaredRelu};
+
+const HostMath kF32 = {{ArithmeticMode::kF32}, BestIsa()};
+const HostMath kWide = {{ArithmeticMode::kExact, 0}, BestIsa()};
+const HostMath kExact = {{ArithmeticMode::kExact, kMostExactRows}, BestIsa()};
+
+bool Same(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
 
 // A step of `rows` rows; every third row leaves one pair to nobody.
 struct Step {
@@ -59,12 +68,13 @@ struct Step {
     call.partials = partials;
     return call;
   }
-  std::vector<float> Run(const Layer& layer, uint32_t threads) const {
+  std::vector<float> Run(const Layer& layer, uint32_t threads, const HostMath& math = kF32) const {
     TestPool pool(threads);
-    HostExpertWorkspace workspace(&pool, layer.spec.hidden, layer.spec.ffn, rows * top_k);
+    HostExpertWorkspace workspace(&pool, layer.spec.hidden, layer.spec.ffn, rows * top_k, math);
     std::vector<float> partials = Poison(layer);
     const Grouping grouping = testing::GroupBackwards(ids, layer);
-    workspace.Run(Call(layer, grouping, partials.data()), grouping.addresses);
+    const Status ran = workspace.Run(Call(layer, grouping, partials.data()), grouping.addresses);
+    EXPECT_TRUE(ran.ok()) << ran.message();
     return partials;
   }
 
@@ -113,10 +123,21 @@ Error Compare(const Layer& layer, const Step& step, const std::vector<float>& pa
 void ExpectRight(const LayerOptions& options, uint32_t rows, uint32_t top_k) {
   const Layer layer(options);
   const Step step(layer, rows, top_k);
-  const Error error = Compare(layer, step, step.Run(layer, 1));
-  EXPECT_LT(error.relative, 1e-5);
-  // An error of exactly zero would mean that the reference was compared with itself.
-  EXPECT_GT(error.inexact, 0u);
+  for (HostMath math : {kF32, kWide, kExact}) {
+    const std::vector<float> partials = step.Run(layer, 1, math);
+    const Error error = Compare(layer, step, partials);
+    const bool eight_bits = math.arithmetic.exact_rows == kMostExactRows;
+    // Of 8-bit activations; where there are no others than F16 or BF16 weights, none are in 8 bits.
+    EXPECT_LT(error.relative, eight_bits ? 2e-2 : 1e-5) << ArithmeticName(math.arithmetic);
+    // An error of exactly zero would mean that the reference was compared with itself.
+    EXPECT_GT(error.inexact, 0u) << ArithmeticName(math.arithmetic);
+    if (math.arithmetic.mode == ArithmeticMode::kF32) continue;
+    for (const Isa isa : UsableIsas()) {
+      math.isa = isa;
+      EXPECT_TRUE(Same(step.Run(layer, 1, math), partials))
+          << ArithmeticName(math.arithmetic) << " " << IsaName(isa);
+    }
+  }
 }
 
 class EveryType : public ::testing::TestWithParam<TensorType> {};
@@ -219,7 +240,9 @@ TEST(HostExpert, OddWidths) {
 }
 
 TEST(HostExpert, BitsDoNotDependOnThreadsOrCompany) {
-  for (TensorType type : {TensorType::kIQ3_S, TensorType::kQ2_0, TensorType::kMXFP4}) {
+  const std::pair<TensorType, HostMath> kCases[] = {
+      {TensorType::kIQ3_S, kF32}, {TensorType::kQ2_0, kExact}, {TensorType::kMXFP4, kWide}};
+  for (const auto& [type, math] : kCases) {
     LayerOptions options;
     options.gate_up_type = type;
     options.down_type = TensorType::kIQ4_NL;
@@ -227,14 +250,11 @@ TEST(HostExpert, BitsDoNotDependOnThreadsOrCompany) {
     options.bias = true;
     const Layer layer(options);
     const Step step(layer, 9, 2);
-    const std::vector<float> together = step.Run(layer, 1);
-    const auto same = [&](const std::vector<float>& other) {
-      return std::memcmp(together.data(), other.data(), together.size() * sizeof(float)) == 0;
-    };
-    EXPECT_TRUE(same(step.Run(layer, 3)));
+    const std::vector<float> together = step.Run(layer, 1, math);
+    EXPECT_TRUE(Same(together, step.Run(layer, 3, math)));
     // Each pair on its own, from last to first.
     TestPool pool(2);
-    HostExpertWorkspace workspace(&pool, 512, 256, 1);
+    HostExpertWorkspace workspace(&pool, 512, 256, 1, math);
     std::vector<float> alone = step.Poison(layer);
     for (size_t pair = step.ids.size(); pair-- > 0;) {
       if (step.ids[pair] < 0) continue;
@@ -243,15 +263,15 @@ TEST(HostExpert, BitsDoNotDependOnThreadsOrCompany) {
       one.units = {{.unit = expert, .expert = expert, .first_pair = 0, .pair_count = 1}};
       one.pairs = {static_cast<uint32_t>(pair)};
       one.addresses = {layer.units[expert].data()};
-      workspace.Run(step.Call(layer, one, alone.data()), one.addresses);
+      ASSERT_TRUE(workspace.Run(step.Call(layer, one, alone.data()), one.addresses).ok());
     }
-    EXPECT_TRUE(same(alone));
+    EXPECT_TRUE(Same(together, alone));
     // The comparison can fail.
     uint32_t bits = 0;
     std::memcpy(&bits, &alone[5], sizeof(bits));
     bits ^= 1;
     std::memcpy(&alone[5], &bits, sizeof(bits));
-    EXPECT_FALSE(same(alone));
+    EXPECT_FALSE(Same(together, alone));
   }
 }
 
@@ -262,12 +282,12 @@ TEST(HostExpert, WritesOnlyThePairsOfTheWave) {
   const std::vector<float> whole = step.Run(layer, 1);
   const Grouping grouping = testing::GroupBackwards(step.ids, layer);
   TestPool pool(1);
-  HostExpertWorkspace workspace(&pool, 256, 256, 10);
+  HostExpertWorkspace workspace(&pool, 256, 256, 10, kF32);
   std::vector<float> partials = step.Poison(layer);
   GroupedCall call = step.Call(layer, grouping, partials.data());
   call.units = grouping.units.data() + 1;
   call.unit_count = 2;
-  workspace.Run(call, std::span(grouping.addresses).subspan(1, 2));
+  ASSERT_TRUE(workspace.Run(call, std::span(grouping.addresses).subspan(1, 2)).ok());
   size_t written = 0;
   for (size_t pair = 0; pair < step.ids.size(); ++pair) {
     const bool in_wave = step.ids[pair] == static_cast<int32_t>(grouping.units[1].expert) ||
@@ -298,13 +318,78 @@ TEST(HostExpert, AllocatesAtConstructionOnly) {
   const Grouping grouping = testing::GroupBackwards(step.ids, layer);
   std::vector<float> partials = step.Poison(layer);
   TestPool pool(1);
-  const uint64_t before = berth::NewCalls();
-  HostExpertWorkspace workspace(&pool, 256, 256, 18);
-  const uint64_t made = berth::NewCalls();
-  EXPECT_GT(made, before);  // the counter counts
-  EXPECT_GE(workspace.bytes(), 18u * 256 * sizeof(float));
-  workspace.Run(step.Call(layer, grouping, partials.data()), grouping.addresses);
-  EXPECT_EQ(berth::NewCalls(), made);
+  for (const HostMath& math : {kF32, HostMath(), kWide}) {
+    const uint64_t before = berth::NewCalls();
+    HostExpertWorkspace workspace(&pool, 256, 256, 18, math);
+    const uint64_t made = berth::NewCalls();
+    EXPECT_GT(made, before);  // the counter counts
+    EXPECT_GE(workspace.bytes(), 18u * 256 * sizeof(float));
+    const Status ran =
+        workspace.Run(step.Call(layer, grouping, partials.data()), grouping.addresses);
+    EXPECT_EQ(berth::NewCalls(), made);
+    EXPECT_TRUE(ran.ok());
+  }
+}
+
+// More pairs than a batch holds, of units on either side of the limit.
+TEST(HostExpert, ManyRowsGoInBatches) {
+  LayerOptions options;
+  options.hidden = 64;
+  options.ffn = 32;
+  options.experts = 3;
+  const Layer layer(options);
+  Step step(layer, 1500, 1);
+  for (uint32_t row = 0; row < 1500; ++row) step.ids[row] = row % 300 == 7 ? 1 : row % 2 * 2;
+  const std::vector<float> exact = step.Run(layer, 2, kExact);
+  const std::vector<float> wide = step.Run(layer, 2, kWide);
+  const std::vector<float> mixed = step.Run(layer, 2, HostMath());
+  EXPECT_LT(Compare(layer, step, wide).relative, 1e-5);
+  // Five rows of expert 1 are few enough, those of the others are not.
+  for (uint32_t row = 0; row < 1500; ++row) {
+    const std::vector<float>& expected = step.ids[row] == 1 ? exact : wide;
+    ASSERT_EQ(std::memcmp(&mixed[row * 64], &expected[row * 64], 64 * sizeof(float)), 0) << row;
+  }
+  EXPECT_FALSE(Same(exact, wide));
+}
+
+TEST(HostExpert, TheCallersFloatEnvironmentDoesNotMatterAndComesBack) {
+  LayerOptions options;
+  options.gate_up_type = TensorType::kQ4_K;
+  const Layer layer(options);
+  Step step(layer, 3, 2);
+  // Small enough that denormals come up on the way.
+  for (size_t i = 0; i < step.x.size(); ++i) step.x[i] *= 0x1p-120f;
+  for (const HostMath& math : {kF32, kExact, kWide}) {
+    const std::vector<float> expected = step.Run(layer, 1, math);
+    EXPECT_TRUE(std::any_of(expected.begin(), expected.end(), [](float v) { return v != 0; }));
+    // Flush to zero, denormals are zero, round up.
+    constexpr unsigned kOther = 0x1f80 | 0x8000 | 0x0040 | 0x4000;
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(kOther);
+    const std::vector<float> got = step.Run(layer, 1, math);
+    const unsigned after = _mm_getcsr() & ~0x3fu;
+    _mm_setcsr(before);
+    EXPECT_EQ(after, kOther);
+    EXPECT_TRUE(Same(got, expected)) << ArithmeticName(math.arithmetic);
+  }
+}
+
+TEST(HostExpert, AnInputThatIsNotFiniteIsRefusedAndNothingIsWritten) {
+  const Layer layer(LayerOptions{});
+  Step step(layer, 3, 2);
+  step.x[256 + 77] = std::numeric_limits<float>::infinity();
+  const Grouping grouping = testing::GroupBackwards(step.ids, layer);
+  TestPool pool(1);
+  for (const HostMath& math : {kF32, kExact, kWide}) {
+    HostExpertWorkspace workspace(&pool, 256, 256, 6, math);
+    std::vector<float> partials = step.Poison(layer);
+    const Status ran =
+        workspace.Run(step.Call(layer, grouping, partials.data()), grouping.addresses);
+    EXPECT_EQ(ran.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(ran.message().find("row 1, column 77"), std::string::npos) << ran.message();
+    EXPECT_TRUE(
+        std::all_of(partials.begin(), partials.end(), [](float v) { return std::isnan(v); }));
+  }
 }
 
 }  // namespace

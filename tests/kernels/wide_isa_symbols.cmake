@@ -1,6 +1,6 @@
 # The files that are compiled for more than the least processor must define no function that other
-# files may define, too (an inline one, an instance of a template): the linker keeps one of them, and
-# if it were theirs, it would run where it cannot.
+# files may define, too (an inline one, an instance of a template): the linker keeps one of them,
+# and if it were theirs, it would run where it cannot.
 #   cmake -DNM=nm -DLIBRARY=libberth_exact.a -P wide_isa_symbols.cmake
 execute_process(COMMAND ${NM} -C ${LIBRARY} OUTPUT_VARIABLE symbols RESULT_VARIABLE failed)
 if(failed)

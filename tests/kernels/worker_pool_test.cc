@@ -1,10 +1,16 @@
 #include "kernels/host/worker_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,7 +22,7 @@ namespace {
 
 struct PoolParam {
   std::string name;
-  std::function<std::unique_ptr<WorkerPool>(uint32_t)> make;
+  std::function<std::unique_ptr<WorkerPool>(uint32_t, std::span<const uint32_t>)> make;
 };
 void PrintTo(const PoolParam& param, std::ostream* out) { *out << param.name; }
 
@@ -43,7 +49,7 @@ void Look(void* context, uint32_t begin, uint32_t end, uint32_t thread) {
 
 TEST_P(WorkerPoolTest, RunsEveryIndexOnceInPiecesOfTheGrain) {
   for (uint32_t asked : {1u, 2u, 5u}) {
-    std::unique_ptr<WorkerPool> pool = GetParam().make(asked);
+    std::unique_ptr<WorkerPool> pool = GetParam().make(asked, {});
     const uint32_t threads = pool->thread_count();
     ASSERT_LE(threads, asked);
     ASSERT_GE(threads, std::min(asked, UsableProcessors()));
@@ -62,7 +68,7 @@ TEST_P(WorkerPoolTest, RunsEveryIndexOnceInPiecesOfTheGrain) {
 TEST_P(WorkerPoolTest, SeveralCallersShareItsThreads) {
   constexpr uint32_t kCallers = 4;
   for (const uint32_t threads : {1u, 2u}) {
-    std::unique_ptr<WorkerPool> pool = GetParam().make(threads);
+    std::unique_ptr<WorkerPool> pool = GetParam().make(threads, {});
     // One `busy` for all callers: a thread number that two tasks have at once is a clash.
     Seen seen(10, pool->thread_count());
     std::vector<std::thread> callers;
@@ -78,7 +84,7 @@ TEST_P(WorkerPoolTest, SeveralCallersShareItsThreads) {
 }
 
 TEST_P(WorkerPoolTest, WhatTasksWroteIsSeenByTheCaller) {
-  std::unique_ptr<WorkerPool> pool = GetParam().make(3);
+  std::unique_ptr<WorkerPool> pool = GetParam().make(3, {});
   std::vector<uint64_t> values(4096);
   const auto write = [](void* context, uint32_t begin, uint32_t end, uint32_t) {
     auto& to = *static_cast<std::vector<uint64_t>*>(context);
@@ -91,7 +97,7 @@ TEST_P(WorkerPoolTest, WhatTasksWroteIsSeenByTheCaller) {
 }
 
 TEST_P(WorkerPoolTest, AllocatesNothingWhenWarm) {
-  std::unique_ptr<WorkerPool> pool = GetParam().make(2);
+  std::unique_ptr<WorkerPool> pool = GetParam().make(2, {});
   Seen seen(100, 2);
   for (int i = 0; i < 50; ++i) pool->ParallelFor(100, 1, Look, &seen);
   const uint64_t before = NewCalls();
@@ -104,6 +110,43 @@ INSTANTIATE_TEST_SUITE_P(Pools, WorkerPoolTest,
                          ::testing::Values(PoolParam{"built_in", MakeWorkerPool},
                                            PoolParam{"threads", MakeThreadWorkerPool}),
                          NameOf);
+
+// The processors that its threads were on.
+struct Places {
+  std::mutex mutex;
+  std::map<uint32_t, std::set<int>> of_thread;
+};
+void Where(void* context, uint32_t, uint32_t, uint32_t thread) {
+  Places& places = *static_cast<Places*>(context);
+  std::this_thread::sleep_for(std::chrono::microseconds(200));
+  const std::lock_guard lock(places.mutex);
+  places.of_thread[thread].insert(sched_getcpu());
+}
+
+TEST_P(WorkerPoolTest, WorkersStayOnTheirProcessors) {
+  const std::vector<uint32_t> usable = UsableProcessorIds();
+  ASSERT_FALSE(usable.empty());
+  if (usable.size() < 2) GTEST_SKIP() << "one processor is all there is";
+  // The other way round, so that it is not what the system does anyway.
+  const std::vector<uint32_t> chosen = {usable[1], usable[0]};
+  const std::unique_ptr<WorkerPool> pool = GetParam().make(2, chosen);
+  Places places;
+  for (int i = 0; i < 20; ++i) pool->ParallelFor(20, 1, Where, &places);
+  // This thread, which may take a place, is nobody's worker.
+  for (const auto& [thread, seen] : places.of_thread) {
+    if (GetParam().name == std::string("built_in") && thread == 0) continue;
+    EXPECT_EQ(seen, std::set<int>{static_cast<int>(chosen[thread])}) << thread;
+  }
+  EXPECT_EQ(UsableProcessorIds(), usable);
+}
+
+TEST(WorkerPool, AProcessorThatIsNotThereLeavesTheThreadWhereItIs) {
+  const std::vector<uint32_t> usable = UsableProcessorIds();
+  const uint32_t none = 1u << 20;
+  EXPECT_FALSE(KeepThreadOn({&none, 1}));
+  EXPECT_FALSE(KeepThreadOn({}));
+  EXPECT_EQ(UsableProcessorIds(), usable);
+}
 
 TEST(WorkerPool, ZeroThreadsMeansTheUsableProcessors) {
   EXPECT_GE(UsableProcessors(), 1u);

@@ -54,7 +54,8 @@ TEST(RunCommand, JsonHasWhatIsPromised) {
             report["distinct_units"].get<uint64_t>());
   EXPECT_EQ(report["bytes_storage"], report["bytes_h2d"]);
   EXPECT_FALSE(report["io"].get<std::string>().empty());
-  EXPECT_TRUE(report["numerics"].contains("version"));
+  EXPECT_EQ(report["numerics"]["arithmetic"], "exact-1:8");
+  EXPECT_FALSE(report["numerics"]["isa"].get<std::string>().empty());
   double explained = 0;
   for (const auto& [name, seconds] : report["time"].items()) explained += seconds.get<double>();
   EXPECT_NEAR(explained, report["wall_s"].get<double>(), 1e-6);

@@ -54,7 +54,14 @@ struct RuntimeOptions {
   uint32_t max_sessions = 1;   // open at once
   uint32_t max_in_flight = 2;  // steps a session may have enqueued and not done
   uint32_t threads = 0;        // for expert math on the host; 0: all of the machine
-  bool compute = true;         // false: move units, compute nothing (to measure the way in)
+  // Each of them stays on a processor of its own, all cores once before any core twice.
+  bool pin_threads = true;
+  // Of expert math: "exact" (the same bits on every processor; docs/arithmetic.md) or "f32", the
+  // reference for accuracy.
+  std::string arithmetic = "exact";
+  uint32_t exact_rows = 8;   // rows of a unit in one step up to which exact holds; more run wide
+  std::string isa = "auto";  // instruction set of expert math on the host; every one gives the same
+  bool compute = true;       // false: move units, compute nothing (to measure the way in)
   uint64_t seed = 1;
 };
 

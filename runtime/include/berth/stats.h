@@ -57,6 +57,8 @@ struct RuntimeInfo {
   std::vector<uint32_t> host_class_slots;
   uint32_t staging_slots = 0;
   uint32_t chunk = 0;      // after clamping
+  std::string arithmetic;  // "exact-1:8": version and exact rows; "f32"
+  std::string isa;         // that computes on the host: "avx2"; empty where nothing does
   std::string machine;     // "2 cores, 2 processors, 1 NUMA node, 25.3 GB"
   bool checksums = false;  // every unit that is read is proved against one
   std::string io_rung;     // "io_uring+registered", ...

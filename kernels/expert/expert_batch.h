@@ -1,0 +1,135 @@
+// What the host's three ways to run experts share: a call's units as segments of pairs, the
+// matrices, and how the work is cut into pieces.
+#ifndef BERTH_KERNELS_EXPERT_EXPERT_BATCH_H_
+#define BERTH_KERNELS_EXPERT_EXPERT_BATCH_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/exact/float_mode.h"
+#include "kernels/expert/grouped_call.h"
+#include "kernels/formats/format.h"
+#include "kernels/host/worker_pool.h"
+#include "runtime/base/check.h"
+#include "runtime/base/math.h"
+
+namespace berth::kernels {
+
+// A matrix of a call with its format looked up once.
+struct Matrix {
+  const MatrixSpec* spec = nullptr;
+  const Format* format = nullptr;
+  const SiblingSpec* sibling = nullptr;
+
+  Matrix() = default;
+  Matrix(const MatrixSpec& matrix, const SiblingSpec& siblings)
+      : spec(&matrix), format(FindFormat(matrix.type)), sibling(&siblings) {
+    BERTH_CHECK_MSG(format != nullptr, "an expert tensor of a type without a format");
+    BERTH_CHECK(matrix.cols % format->block_elements == 0);
+  }
+
+  const std::byte* Row(const std::byte* unit, uint32_t row) const {
+    return unit + spec->offset + row * spec->row_bytes;
+  }
+  void DecodeRow(const std::byte* unit, uint32_t row, float* to) const {
+    format->decode(Row(unit, row), spec->cols / format->block_elements, to);
+  }
+  float Scale(uint32_t expert) const {
+    return sibling->scale.empty() ? 1.0f : sibling->scale[expert];
+  }
+  // Of output rows 0, 1, ...; null: none.
+  const float* Bias(uint32_t expert) const {
+    return sibling->bias.empty()
+               ? nullptr
+               : sibling->bias.data() + static_cast<uint64_t>(expert) * spec->rows;
+  }
+};
+
+// scale * (weight * (W x)) + bias: the scale stands for the weights' own, so it comes before the
+// bias; the router's weight, where it goes to the input, passes through W.
+inline float ApplySiblings(float product, float weight, float scale, float bias) {
+  return scale * (weight * product) + bias;
+}
+
+// Pairs of one unit, as many as a batch takes at once.
+struct Segment {
+  const std::byte* address = nullptr;
+  uint32_t expert = 0;
+  const uint32_t* pairs = nullptr;  // of the call
+  uint32_t pair_count = 0;
+  uint32_t first = 0;  // place of the first pair in the batch's scratch memory
+};
+
+// Segments that are run together.
+struct ExpertBatch {
+  const GroupedCall* call = nullptr;
+  Matrix gate, up, down;
+  std::span<const Segment> segments;
+
+  bool has_gate() const { return call->spec->conventions.has_gate(); }
+  const float* Input(uint32_t pair) const {
+    return call->x + uint64_t{pair / call->top_k} * call->spec->hidden;
+  }
+  // The router's, where it goes to the input.
+  float InputWeight(uint32_t pair) const {
+    return call->spec->conventions.weights_before ? call->weights[pair] : 1.0f;
+  }
+  float* Partial(uint32_t pair) const {
+    return call->partials + uint64_t{pair} * call->spec->hidden;
+  }
+};
+
+// body(index, thread) for every index below `count`, in the float environment of the arithmetic.
+template <typename Body>
+void ParallelEach(WorkerPool* pool, uint32_t count, const Body& body) {
+  pool->ParallelFor(
+      count, 1,
+      [](void* context, uint32_t begin, uint32_t end, uint32_t thread) {
+        const FloatMode mode;
+        const Body& each = *static_cast<const Body*>(context);
+        for (uint32_t index = begin; index < end; ++index) each(index, thread);
+      },
+      const_cast<Body*>(&body));
+}
+
+// Rows of a matrix in one piece of work: long stretches, since a reader of memory gets faster as it
+// goes, but enough pieces that no thread waits long for the last one.
+inline uint32_t PieceRows(const MatrixSpec& matrix, uint32_t segments, uint32_t threads) {
+  constexpr uint64_t kFewestWeights = 32 * 1024;
+  constexpr uint32_t kPiecesPerThread = 8;
+  if (threads == 1 || matrix.rows == 0) return std::max(matrix.rows, 1u);
+  const uint64_t pieces = CeilDiv(uint64_t{threads} * kPiecesPerThread, segments);
+  const uint64_t rows = CeilDiv(matrix.rows, pieces);
+  const uint64_t fewest = CeilDiv(kFewestWeights, std::max(matrix.cols, 1u));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(std::max(rows, fewest), 1, matrix.rows));
+}
+
+// body(segment, first row, last row, thread) for pieces of the rows of every segment's matrix.
+template <typename Body>
+void ForEachPiece(WorkerPool* pool, const ExpertBatch& batch, const MatrixSpec& matrix,
+                  const Body& body) {
+  const auto segments = static_cast<uint32_t>(batch.segments.size());
+  const uint32_t piece_rows = PieceRows(matrix, segments, pool->thread_count());
+  const auto pieces = static_cast<uint32_t>(CeilDiv(matrix.rows, piece_rows));
+  ParallelEach(pool, segments * pieces, [&](uint32_t index, uint32_t thread) {
+    const uint32_t first = index % pieces * piece_rows;
+    body(batch.segments[index / pieces], first, std::min(first + piece_rows, matrix.rows), thread);
+  });
+}
+
+// One way to run experts, with scratch memory of its own.
+class ExpertMath {
+ public:
+  virtual ~ExpertMath() = default;
+  virtual uint64_t bytes() const = 0;
+  // Pairs that a batch holds at most, and that a segment of `pair_count` pairs takes of them.
+  virtual uint32_t capacity() const = 0;
+  virtual uint32_t Taken(uint32_t pair_count) const { return pair_count; }
+  virtual void Run(const ExpertBatch& batch) = 0;
+};
+
+}  // namespace berth::kernels
+
+#endif  // BERTH_KERNELS_EXPERT_EXPERT_BATCH_H_
