@@ -8,6 +8,8 @@
 #ifndef BERTH_KERNELS_EXACT_AVX2_ARRANGED_H_
 #define BERTH_KERNELS_EXACT_AVX2_ARRANGED_H_
 
+#include <type_traits>
+
 #include "kernels/exact/avx2_frame.h"
 #include "kernels/exact/kernel_sets.h"
 #include "kernels/exact/row_end.h"
@@ -20,7 +22,7 @@ struct alignas(32) Arranged {
   int8_t q[256];
   float d[8];
   int16_t sums[16];
-  float s[8];
+  float s[8];  // d times the sum of q, rounded
 
   __m256i Q(int i) const { return _mm256_load_si256(reinterpret_cast<const __m256i*>(q + 32 * i)); }
   __m256i Sums() const { return _mm256_load_si256(reinterpret_cast<const __m256i*>(sums)); }
@@ -41,6 +43,14 @@ inline uint32_t LoadU32(const uint8_t* from) {
   return value;
 }
 
+// s is of the first half of a block, s_high of the second.
+struct ArrangedHalves : Arranged {
+  float s_high[8];
+};
+template <typename Format>
+using ArrangedFor =
+    std::conditional_t<Format::kMinima == Minima::kHalves, ArrangedHalves, Arranged>;
+
 // 16 bytes for blocks 0 to 3, and 16 for blocks 4 to 7.
 inline __m256i LoadParts(const uint8_t* low, const uint8_t* high) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(low)), Load128(high), 1);
@@ -58,7 +68,8 @@ inline __m256i LoadParts(const uint8_t* low, const uint8_t* high) {
 //   static __m256i Integers(const Group& group, const Arranged& x);
 //   static __m256i HighIntegers(const Group& group, const Arranged& x);   with kTwoScales
 template <typename Format>
-inline __m256 AddArranged(const typename Format::Group& group, const Arranged& x, __m256 sums) {
+inline __m256 AddArranged(const typename Format::Group& group, const ArrangedFor<Format>& x,
+                          __m256 sums) {
   const __m256 da = _mm256_load_ps(x.d);
   const __m256 low = _mm256_cvtepi32_ps(Format::Integers(group, x));
   sums = _mm256_fmadd_ps(_mm256_mul_ps(group.d, da), low, sums);
@@ -66,18 +77,18 @@ inline __m256 AddArranged(const typename Format::Group& group, const Arranged& x
     const __m256 high = _mm256_cvtepi32_ps(Format::HighIntegers(group, x));
     sums = _mm256_fmadd_ps(_mm256_mul_ps(group.d_high, da), high, sums);
   }
-  if constexpr (Format::kMinima == Minima::kBlocks) {
+  if constexpr (Format::kMinima != Minima::kNone) {
     sums = _mm256_fnmadd_ps(group.minimum, _mm256_load_ps(x.s), sums);
   }
   if constexpr (Format::kMinima == Minima::kHalves) {
-    sums = _mm256_fnmadd_ps(group.minimum, HalfSums(x.sums, false, da), sums);
-    sums = _mm256_fnmadd_ps(group.minimum_high, HalfSums(x.sums, true, da), sums);
+    sums = _mm256_fnmadd_ps(group.minimum_high, _mm256_load_ps(x.s_high), sums);
   }
   return sums;
 }
 
 template <typename Format>
-inline void ArrangeHalves(const ActivationRow& row, uint32_t low, uint32_t high, Arranged* to) {
+inline void ArrangeHalves(const ActivationRow& row, uint32_t low, uint32_t high,
+                          ArrangedFor<Format>* to) {
   Format::Arrange(row.q + low, row.q + high, to->q);
   memcpy(to->d, row.d + low / 32, 16);
   memcpy(to->d + 4, row.d + high / 32, 16);
@@ -85,11 +96,16 @@ inline void ArrangeHalves(const ActivationRow& row, uint32_t low, uint32_t high,
   memcpy(to->s + 4, row.s + high / 32, 16);
   memcpy(to->sums, row.sums + low / 16, 16);
   memcpy(to->sums + 8, row.sums + high / 16, 16);
+  if constexpr (Format::kMinima == Minima::kHalves) {
+    const __m256 d = _mm256_load_ps(to->d);
+    _mm256_store_ps(to->s, HalfSums(to->sums, false, d));
+    _mm256_store_ps(to->s_high, HalfSums(to->sums, true, d));
+  }
 }
 
 // Half a group at the end of a row stands twice: for the ends of two weight rows.
 template <typename Format>
-void ArrangeRow(const ActivationRow& row, uint32_t cols, Arranged* to) {
+void ArrangeRow(const ActivationRow& row, uint32_t cols, ArrangedFor<Format>* to) {
   uint32_t col = 0;
   for (; col + 256 <= cols; col += 256, ++to) ArrangeHalves<Format>(row, col, col + 128, to);
   switch (RowEndOf(cols)) {
@@ -113,7 +129,7 @@ constexpr int kAheadBytes = 3072;
 template <typename Format>
 class RowPair {
  public:
-  RowPair(const DotCall& call, const Arranged* rows, uint32_t row_count)
+  RowPair(const DotCall& call, const ArrangedFor<Format>* rows, uint32_t row_count)
       : call_(call), rows_(rows), row_count_(row_count), groups_((call.cols + 255) / 256) {}
 
   // Weight rows w and, unless `alone`, w + 1; activation rows from `first` on.
@@ -205,18 +221,18 @@ class RowPair {
   }
 
   const DotCall& call_;
-  const Arranged* const rows_;
+  const ArrangedFor<Format>* const rows_;
   const uint32_t row_count_;
   const uint32_t groups_;
 };
 
 template <typename Format>
 void DotArranged(const DotCall& call) {
-  constexpr uint32_t kMaxGroups = 192;  // 66 KiB of stack
+  constexpr uint32_t kMaxGroups = 192;  // 66 to 72 KiB of stack
   const uint32_t groups = (call.cols + 255) / 256;
   if (groups > kMaxGroups) return Avx2AnyDot(call.format->type)(call);
   const uint32_t at_once = kMaxGroups / groups;
-  Arranged rows[kMaxGroups];
+  ArrangedFor<Format> rows[kMaxGroups];
   for (uint32_t first = 0; first < call.row_count; first += at_once) {
     const uint32_t left = call.row_count - first;
     const uint32_t count = left < at_once ? left : at_once;

@@ -9,6 +9,8 @@
 #ifndef BERTH_KERNELS_EXACT_AVX512_ARRANGED_H_
 #define BERTH_KERNELS_EXACT_AVX512_ARRANGED_H_
 
+#include <type_traits>
+
 #include "kernels/exact/avx512_frame.h"
 #include "kernels/exact/kernel_sets.h"
 #include "kernels/exact/row_end.h"
@@ -26,6 +28,13 @@ struct alignas(64) Arranged {
     float s[16];         // lane l: d times the sum of q over its block, rounded
   };
 };
+// s is of the first half of a block, s_high of the second.
+struct ArrangedHalves : Arranged {
+  float s_high[16];
+};
+template <typename Format>
+using ArrangedFor =
+    std::conditional_t<Format::kMinima == Minima::kHalves, ArrangedHalves, Arranged>;
 
 // Which block of which of the two weight rows stands in a lane.
 struct Lane {
@@ -126,7 +135,7 @@ inline __m512 SpreadHalves(__m128 pairs) {
 //   static constexpr Minima kMinima;
 //   static constexpr bool kTwoScales;
 //   static constexpr Lane Of(int lane);
-//   static constexpr int kOffset;     0: Arranged has s with Minima::kBlocks, else the sums
+//   static constexpr int kOffset;     0: Arranged has s with minima, else the sums
 //   static void Arrange(const int8_t* q, int8_t* to);
 //   struct Group;    256 columns of two weight rows; has what avx2_frame.h says of one, twice as
 //   wide template <int kQuads> static void Load(const uint8_t* a, const uint8_t* b, Group* to);
@@ -136,7 +145,7 @@ inline __m512 SpreadHalves(__m128 pairs) {
 //   static __m512i HighIntegers(const Group& group, const Arranged& x);   with kTwoScales
 // Lanes without a block are zero times zero: sums are never -0, so adding it changes no bit.
 template <typename Format>
-inline void ArrangeGroup(const ActivationRow& row, uint32_t g, Arranged* to) {
+inline void ArrangeGroup(const ActivationRow& row, uint32_t g, ArrangedFor<Format>* to) {
   Format::Arrange(row.q + 256 * g, to->q);
   const float* const d = row.d + 8 * g;
   const float* const s = row.s + 8 * g;
@@ -146,6 +155,9 @@ inline void ArrangeGroup(const ActivationRow& row, uint32_t g, Arranged* to) {
     to->d[lane] = d[block];
     if constexpr (Format::kMinima == Minima::kBlocks) {
       to->s[lane] = s[block];
+    } else if constexpr (Format::kMinima == Minima::kHalves) {
+      to->s[lane] = d[block] * static_cast<float>(sums[2 * block]);
+      to->s_high[lane] = d[block] * static_cast<float>(sums[2 * block + 1]);
     } else if constexpr (Format::kOffset == 0) {
       to->sums[2 * lane] = sums[2 * block];
       to->sums[2 * lane + 1] = sums[2 * block + 1];
@@ -156,7 +168,7 @@ inline void ArrangeGroup(const ActivationRow& row, uint32_t g, Arranged* to) {
 }
 
 template <typename Format>
-void ArrangeRow(const ActivationRow& row, uint32_t cols, Arranged* to) {
+void ArrangeRow(const ActivationRow& row, uint32_t cols, ArrangedFor<Format>* to) {
   const bool overlap = RowEndOf(cols) == RowEnd::kOverlap;
   const uint32_t groups = overlap ? cols / 256 : (cols + 255) / 256;
   for (uint32_t g = 0; g < groups; ++g, ++to) {
@@ -168,15 +180,9 @@ void ArrangeRow(const ActivationRow& row, uint32_t cols, Arranged* to) {
   }
 }
 
-// d times the sum of q over the first (second) half of a lane's block.
-inline __m512 HalfSums(const Arranged& x, bool second) {
-  __m512i both = _mm512_load_si512(x.sums);
-  if (!second) both = _mm512_slli_epi32(both, 16);
-  return _mm512_mul_ps(_mm512_load_ps(x.d), _mm512_cvtepi32_ps(_mm512_srai_epi32(both, 16)));
-}
-
 template <typename Format, int kQuads>
-inline __m512 AddArranged(const typename Format::Group& group, const Arranged& x, __m512 sums) {
+inline __m512 AddArranged(const typename Format::Group& group, const ArrangedFor<Format>& x,
+                          __m512 sums) {
   const __m512 da = _mm512_load_ps(x.d);
   const __m512 low = _mm512_cvtepi32_ps(Format::template Integers<kQuads>(group, x));
   sums = _mm512_fmadd_ps(_mm512_mul_ps(group.d, da), low, sums);
@@ -184,12 +190,11 @@ inline __m512 AddArranged(const typename Format::Group& group, const Arranged& x
     const __m512 high = _mm512_cvtepi32_ps(Format::template HighIntegers<kQuads>(group, x));
     sums = _mm512_fmadd_ps(_mm512_mul_ps(group.d_high, da), high, sums);
   }
-  if constexpr (Format::kMinima == Minima::kBlocks) {
+  if constexpr (Format::kMinima != Minima::kNone) {
     sums = _mm512_fnmadd_ps(group.minimum, _mm512_load_ps(x.s), sums);
   }
   if constexpr (Format::kMinima == Minima::kHalves) {
-    sums = _mm512_fnmadd_ps(group.minimum, HalfSums(x, false), sums);
-    sums = _mm512_fnmadd_ps(group.minimum_high, HalfSums(x, true), sums);
+    sums = _mm512_fnmadd_ps(group.minimum_high, _mm512_load_ps(x.s_high), sums);
   }
   return sums;
 }
@@ -201,7 +206,7 @@ constexpr int kAheadBytes = 3072;
 template <typename Format>
 class RowPair {
  public:
-  RowPair(const DotCall& call, const Arranged* rows, uint32_t row_count)
+  RowPair(const DotCall& call, const ArrangedFor<Format>* rows, uint32_t row_count)
       : call_(call),
         rows_(rows),
         row_count_(row_count),
@@ -302,7 +307,7 @@ class RowPair {
   };
 
   const DotCall& call_;
-  const Arranged* const rows_;
+  const ArrangedFor<Format>* const rows_;
   const uint32_t row_count_;
   const uint32_t groups_;
   const Overlap overlap_;
@@ -310,11 +315,11 @@ class RowPair {
 
 template <typename Format>
 void DotArranged(const DotCall& call) {
-  constexpr uint32_t kMaxGroups = 192;  // 72 KiB of stack
+  constexpr uint32_t kMaxGroups = 192;  // 72 to 84 KiB of stack
   const uint32_t groups = (call.cols + 255) / 256;
   if (groups > kMaxGroups) return Avx512AnyDot(call.format->type)(call);
   const uint32_t at_once = kMaxGroups / groups;
-  Arranged rows[kMaxGroups];
+  ArrangedFor<Format> rows[kMaxGroups];
   for (uint32_t first = 0; first < call.row_count; first += at_once) {
     const uint32_t left = call.row_count - first;
     const uint32_t count = left < at_once ? left : at_once;
