@@ -19,7 +19,6 @@ inline __m512i TwiceByPlanes(__m128i bytes) {
 struct Q2_K : ByPlanes {
   static constexpr uint32_t kBytes = 84;
   static constexpr Minima kMinima = Minima::kHalves;
-  static constexpr int kOffset = 0;
   struct Group {
     __m512i planes[8];  // of the first row, of the second
     __m512i scale[2];

@@ -33,7 +33,6 @@ struct Q4_0 : ByHalves {
 // The minimum is added: minus its opposite.
 struct WithMinimum : ByHalves {
   static constexpr Minima kMinima = Minima::kBlocks;
-  static constexpr int kOffset = 0;
   struct Group : Halved {
     __m512 minimum;
   };
