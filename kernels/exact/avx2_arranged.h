@@ -177,7 +177,7 @@ class RowPair {
     if constexpr (Format::kElements < 256) {
       const size_t bytes = call_.cols % 256 / Format::kElements * Format::kBytes;
       if (RowEndOf(call_.cols) == RowEnd::kShort) {
-        // Zeros: sums are never -0, so adding zero changes no bit.
+        // The lanes of blocks that are not there have had nothing, and zero added to 0 is 0.
         uint8_t padded[kGroupBytes] = {};
         memcpy(padded, from, bytes);
         Add(padded, padded + kGroupBytes / 2, g, row_count, sums);

@@ -45,11 +45,10 @@ using ArrangedFor =
 //   static void Arrange(const int8_t* q, int8_t* to);
 //   struct Group;    256 columns of two weight rows; has what avx2_frame.h says of one
 //   template <int kQuads> static void Load(const uint8_t* a, const uint8_t* b, Group* to);
-//                    with kQuads = 1, of formats whose blocks are less than 256: 128 columns, the
-//                    scales of the others zero
+//                    with kQuads = 1, of formats whose blocks are less than 256: 128 columns; the
+//                    lanes of the others do not count
 //   template <int kQuads> static __m512i Integers(const Group& group, const Arranged& x);
 //   static __m512i HighIntegers(const Group& group, const Arranged& x);   with kTwoScales
-// Lanes without a block are zero times zero: sums are never -0, so adding it changes no bit.
 template <typename Format>
 inline void ArrangeGroup(const ActivationRow& row, uint32_t g, ArrangedFor<Format>* to) {
   Format::Arrange(row.q + 256 * g, to->q);
@@ -86,11 +85,22 @@ void ArrangeRow(const ActivationRow& row, uint32_t cols, ArrangedFor<Format>* to
   }
 }
 
+// The lanes of blocks 0 to 3.
+template <Lane (*kLane)(int)>
+constexpr __mmask16 FirstQuads() {
+  __mmask16 lanes = 0;
+  for (int lane = 0; lane < 16; ++lane) {
+    if (kLane(lane).block < 4) lanes |= static_cast<__mmask16>(1 << lane);
+  }
+  return lanes;
+}
+
 template <typename Format, int kQuads>
 inline __m512 AddArranged(const typename Format::Group& group, const ArrangedFor<Format>& x,
                           __m512 sums) {
   const __m512 da = _mm512_load_ps(x.d);
   const __m512 low = _mm512_cvtepi32_ps(Format::template Integers<kQuads>(group, x));
+  const __m512 before = sums;
   sums = _mm512_fmadd_ps(_mm512_mul_ps(group.d, da), low, sums);
   if constexpr (Format::kTwoScales) {
     const __m512 high = _mm512_cvtepi32_ps(Format::template HighIntegers<kQuads>(group, x));
@@ -102,6 +112,8 @@ inline __m512 AddArranged(const typename Format::Group& group, const ArrangedFor
   if constexpr (Format::kMinima == Minima::kHalves) {
     sums = _mm512_fnmadd_ps(group.minimum_high, _mm512_load_ps(x.s_high), sums);
   }
+  // Zero added to -0, which minima can bring about, would change it.
+  if constexpr (kQuads == 1) return _mm512_mask_mov_ps(before, FirstQuads<&Format::Of>(), sums);
   return sums;
 }
 

@@ -187,6 +187,29 @@ TEST_P(ExactDot, AFlippedBitOfAWeightOrOfAnActivationShows) {
   }
 }
 
+// A minimum times a sum that underflows from below leaves -0 in every lane.
+TEST(ExactDotOfTinyMinima, NegativeZeroOutlivesTheEndOfARow) {
+  const FloatMode mode;
+  const Format& format = *FindFormat(TensorType::kQ4_1);
+  for (const uint32_t cols : {96u, 256u, 384u, 416u}) {
+    Weights weights;
+    weights.row_bytes = size_t{cols} / format.block_elements * format.block_bytes;
+    weights.bytes.resize(weights.row_bytes);
+    for (size_t block = 0; block < weights.bytes.size(); block += format.block_bytes) {
+      weights.bytes[block + 2] = std::byte{0x01};  // the F16 nearest to zero from below
+      weights.bytes[block + 3] = std::byte{0x80};
+    }
+    const std::vector<std::vector<float>> x = {std::vector<float>(cols, 1e-42f)};
+    const uint32_t expected =
+        std::bit_cast<uint32_t>(RunDot(Isa::kScalar, format, weights, cols, 1, x)[0]);
+    EXPECT_EQ(expected, cols < 256 ? 0u : 0x80000000u);
+    for (const Isa isa : UsableIsas()) {
+      const float got = RunDot(isa, format, weights, cols, 1, x)[0];
+      EXPECT_EQ(std::bit_cast<uint32_t>(got), expected) << IsaName(isa) << " cols " << cols;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, ExactDot, ::testing::ValuesIn(Formats().begin(), Formats().end()),
                          FormatName);
 
