@@ -43,12 +43,19 @@ size_t CountUsable() {
 
 DotKernel FindAvx2(TensorType type) {
   if (const DotKernel kernel = Avx2LatticeDot(type)) return kernel;
-  if (const DotKernel kernel = Avx2NibbleDot(type)) return kernel;
+  if (const DotKernel kernel = Avx2LegacyDot(type)) return kernel;
+  if (const DotKernel kernel = Avx2TableDot(type)) return kernel;
+  if (const DotKernel kernel = Avx2KDot(type)) return kernel;
+  if (const DotKernel kernel = Avx2FewBitsDot(type)) return kernel;
   return Avx2AnyDot(type);
 }
 DotKernel FindAvx512(TensorType type) {
   if (const DotKernel kernel = Avx512LatticeDot(type)) return kernel;
-  if (const DotKernel kernel = Avx512NibbleDot(type)) return kernel;
+  if (const DotKernel kernel = Avx512LegacyDot(type)) return kernel;
+  if (const DotKernel kernel = Avx512TableDot(type)) return kernel;
+  if (const DotKernel kernel = Avx512KDot(type)) return kernel;
+  if (const DotKernel kernel = Avx512KFewBitsDot(type)) return kernel;
+  if (const DotKernel kernel = Avx512FewBitsDot(type)) return kernel;
   return Avx512AnyDot(type);
 }
 DotKernel FindAvx512Vbmi(TensorType type) {

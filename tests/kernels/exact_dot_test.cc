@@ -140,25 +140,30 @@ TEST_P(ExactDot, EveryInstructionSetGivesTheBitsOfTheScalarOne) {
   }
 }
 
-// Kernels that go through rows in panels and through weight rows in bunches.
+// Kernels that go through weight rows in bunches, and that arrange activations for as many columns
+// or rows as they have room for.
 TEST_P(ExactDot, LongRowsAndManyWeightRowsGiveTheSameBits) {
+  struct Shape {
+    uint32_t cols, weight_rows, rows;
+  };
   const Format& format = GetParam();
   std::mt19937 random(4);
-  for (const uint32_t cols : {256u * 16, 256u * 35}) {
-    const uint32_t weight_rows = 67;
+  for (const auto& [cols, weight_rows, rows] : {Shape{4096, 67, 1},
+                                                {4096, 67, 2},
+                                                {8960, 67, 1},
+                                                {8960, 67, 2},
+                                                {7936, 3, kMaxDotRows},
+                                                {24832, 3, kMaxDotRows},
+                                                {49408, 3, kMaxDotRows}}) {
     const Weights weights = MakeWeights(format, Blocks::kValid, weight_rows, cols, random);
-    std::vector<std::vector<float>> x(2);
+    std::vector<std::vector<float>> x(rows);
     for (std::vector<float>& row : x) row = DrawValues(Values::kOrdinary, cols, random);
-    for (const size_t rows : {2, 1}) {
-      x.resize(rows);
-      const std::vector<float> expected =
-          RunDot(Isa::kScalar, format, weights, cols, weight_rows, x);
-      for (const Isa isa : UsableIsas()) {
-        const std::vector<float> got = RunDot(isa, format, weights, cols, weight_rows, x);
-        for (size_t i = 0; i < expected.size(); ++i) {
-          ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(expected[i]))
-              << IsaName(isa) << " cols " << cols << " rows " << rows << " result " << i;
-        }
+    const std::vector<float> expected = RunDot(Isa::kScalar, format, weights, cols, weight_rows, x);
+    for (const Isa isa : UsableIsas()) {
+      const std::vector<float> got = RunDot(isa, format, weights, cols, weight_rows, x);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(expected[i]))
+            << IsaName(isa) << " cols " << cols << " rows " << rows << " result " << i;
       }
     }
   }
@@ -188,6 +193,29 @@ TEST_P(ExactDot, AFlippedBitOfAWeightOrOfAnActivationShows) {
     }
     // A few bits may not matter (a sub-scale of values that cancel).
     EXPECT_GT(seen, weights.bytes.size() * 9 / 10) << IsaName(isa);
+  }
+}
+
+// A minimum times a sum that underflows from below leaves -0 in every lane.
+TEST(ExactDotOfTinyMinima, NegativeZeroOutlivesTheEndOfARow) {
+  const FloatMode mode;
+  const Format& format = *FindFormat(TensorType::kQ4_1);
+  for (const uint32_t cols : {96u, 256u, 384u, 416u}) {
+    Weights weights;
+    weights.row_bytes = size_t{cols} / format.block_elements * format.block_bytes;
+    weights.bytes.resize(weights.row_bytes);
+    for (size_t block = 0; block < weights.bytes.size(); block += format.block_bytes) {
+      weights.bytes[block + 2] = std::byte{0x01};  // the F16 nearest to zero from below
+      weights.bytes[block + 3] = std::byte{0x80};
+    }
+    const std::vector<std::vector<float>> x = {std::vector<float>(cols, 1e-42f)};
+    const uint32_t expected =
+        std::bit_cast<uint32_t>(RunDot(Isa::kScalar, format, weights, cols, 1, x)[0]);
+    EXPECT_EQ(expected, cols < 256 ? 0u : 0x80000000u);
+    for (const Isa isa : UsableIsas()) {
+      const float got = RunDot(isa, format, weights, cols, 1, x)[0];
+      EXPECT_EQ(std::bit_cast<uint32_t>(got), expected) << IsaName(isa) << " cols " << cols;
+    }
   }
 }
 

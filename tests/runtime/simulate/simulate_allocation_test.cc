@@ -38,7 +38,11 @@ TEST(SimulateAllocation, NoneOnceWarm) {
   const std::vector<uint64_t> bytes = {4096};
   const Result<ModelSizes> sizes = StatedSizes(kLayers, kExperts, kTopK, bytes);
   ASSERT_TRUE(sizes.ok());
-  PlanInputs inputs{&options, &*sizes, 1, uint64_t{1} << 40, {1 << 30, 1 << 30}};
+  PlanInputs inputs;
+  inputs.options = &options;
+  inputs.model = &*sizes;
+  inputs.available_bytes = uint64_t{1} << 40;
+  inputs.card_free_bytes = {1 << 30, 1 << 30};
   Result<MemoryPlan> plan = PlanMemory(inputs);
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   MachineProfile profile;

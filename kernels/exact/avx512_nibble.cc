@@ -1,9 +1,0 @@
-// AVX-512: see avx2_nibble.cc.
-#include "kernels/exact/avx512_frame.h"
-#include "kernels/exact/kernel_sets.h"
-
-namespace berth::kernels {
-
-DotKernel Avx512NibbleDot(TensorType) { return nullptr; }
-
-}  // namespace berth::kernels
