@@ -7,12 +7,15 @@ namespace berth::kernels {
 namespace {
 
 constexpr uint32_t kBatchPairs = 512;
-// Weight rows whose products are in scratch memory at once.
-constexpr uint32_t kTileRows = 64;
-constexpr uint64_t kTile = uint64_t{kMaxDotRows} * kTileRows;
+// Weight rows whose products are in scratch memory at once, at most: a kernel arranges activations
+// at every call, and asks for weights ahead of itself but not of the first.
+constexpr uint32_t kMostTileRows = 8192;
 
 uint32_t CapacityOf(uint32_t exact_rows, uint32_t max_pairs) {
   return std::min(max_pairs, std::max(kBatchPairs, exact_rows));
+}
+uint32_t TileRowsOf(uint32_t max_hidden, uint32_t max_ffn) {
+  return std::min(std::max(max_hidden, max_ffn), kMostTileRows);
 }
 uint64_t ColsOf(uint32_t max_hidden, uint32_t max_ffn) {
   return AlignUp(std::max(max_hidden, max_ffn), 256);
@@ -41,7 +44,8 @@ ExactExpert::ExactExpert(WorkerPool* pool, const ExactKernels& kernels, uint32_t
       sums_(capacity_ * cols_ / 16),
       rows_(capacity_),
       activations_(uint64_t{capacity_} * max_ffn),
-      tiles_(pool->thread_count() * 2 * kTile) {}
+      tile_rows_(TileRowsOf(max_hidden, max_ffn)),
+      tiles_(uint64_t{pool->thread_count()} * 2 * kMaxDotRows * tile_rows_) {}
 
 uint64_t ExactExpert::PlannedBytes(uint32_t threads, uint32_t exact_rows, uint32_t max_hidden,
                                    uint32_t max_ffn, uint32_t max_pairs) {
@@ -50,7 +54,8 @@ uint64_t ExactExpert::PlannedBytes(uint32_t threads, uint32_t exact_rows, uint32
   const uint64_t row = cols * sizeof(int8_t) + 2 * (cols / 32 * sizeof(float)) +
                        cols / 16 * sizeof(int16_t) + sizeof(ActivationRow) +
                        max_ffn * sizeof(float);
-  return capacity * row + threads * 2 * kTile * sizeof(float);
+  return capacity * row +
+         uint64_t{threads} * 2 * kMaxDotRows * TileRowsOf(max_hidden, max_ffn) * sizeof(float);
 }
 
 uint64_t ExactExpert::bytes() const {
@@ -60,8 +65,9 @@ uint64_t ExactExpert::bytes() const {
 }
 
 ExactExpert::Scratch ExactExpert::ScratchOf(uint32_t thread) {
-  float* const tile = tiles_.data() + thread * 2 * kTile;
-  return {tile, tile + kTile};
+  const uint64_t floats = uint64_t{kMaxDotRows} * tile_rows_;
+  float* const tile = tiles_.data() + thread * 2 * floats;
+  return {tile, tile + floats};
 }
 
 void ExactExpert::Quantize(uint32_t place, const float* x, uint32_t cols) {
@@ -102,7 +108,7 @@ void ExactExpert::Dots(const Matrix& matrix, const Segment& segment, uint32_t pa
   call.rows = &rows_[segment.first + pair];
   call.row_count = count;
   call.out = out;
-  call.out_stride = kTileRows;
+  call.out_stride = tile_rows_;
   kernels_.dot(matrix.spec->type)(call);
 }
 
@@ -110,14 +116,15 @@ void ExactExpert::GateUp(const ExpertBatch& batch, const Segment& segment, uint3
                          uint32_t last, const Scratch& scratch) {
   for (uint32_t pair = 0; pair < segment.pair_count; pair += kMaxDotRows) {
     const uint32_t count = std::min(segment.pair_count - pair, kMaxDotRows);
-    for (uint32_t row = first; row < last; row += kTileRows) {
-      const uint32_t rows = std::min(last - row, kTileRows);
-      Dots(batch.up, segment, pair, count, row, rows, scratch.up);
+    for (uint32_t row = first; row < last; row += tile_rows_) {
+      const uint32_t rows = std::min(last - row, tile_rows_);
+      // In the order in which they lie, usually: what is asked for beyond one is the next.
       if (batch.has_gate()) Dots(batch.gate, segment, pair, count, row, rows, scratch.gate);
+      Dots(batch.up, segment, pair, count, row, rows, scratch.up);
       for (uint32_t i = 0; i < count; ++i) {
         const float weight = batch.InputWeight(segment.pairs[pair + i]);
-        float* const up = scratch.up + i * kTileRows;
-        float* const gate = scratch.gate + i * kTileRows;
+        float* const up = scratch.up + i * tile_rows_;
+        float* const gate = scratch.gate + i * tile_rows_;
         AddSiblings(batch.up, segment.expert, weight, row, rows, up);
         if (batch.has_gate()) AddSiblings(batch.gate, segment.expert, weight, row, rows, gate);
         kernels_.activate(batch.call->spec->conventions, gate, up, rows,
@@ -131,11 +138,11 @@ void ExactExpert::Down(const ExpertBatch& batch, const Segment& segment, uint32_
                        uint32_t last, const Scratch& scratch) {
   for (uint32_t pair = 0; pair < segment.pair_count; pair += kMaxDotRows) {
     const uint32_t count = std::min(segment.pair_count - pair, kMaxDotRows);
-    for (uint32_t row = first; row < last; row += kTileRows) {
-      const uint32_t rows = std::min(last - row, kTileRows);
+    for (uint32_t row = first; row < last; row += tile_rows_) {
+      const uint32_t rows = std::min(last - row, tile_rows_);
       Dots(batch.down, segment, pair, count, row, rows, scratch.up);
       for (uint32_t i = 0; i < count; ++i) {
-        float* const values = scratch.up + i * kTileRows;
+        float* const values = scratch.up + i * tile_rows_;
         AddSiblings(batch.down, segment.expert, 1.0f, row, rows, values);
         std::memcpy(batch.Partial(segment.pairs[pair + i]) + row, values, rows * sizeof(float));
       }

@@ -25,7 +25,7 @@ class ExactExpert final : public ExpertMath {
 
  private:
   struct Scratch {
-    float* gate;  // [kMaxDotRows][kTileRows]
+    float* gate;  // [kMaxDotRows][tile_rows]
     float* up;
   };
 
@@ -52,7 +52,8 @@ class ExactExpert final : public ExpertMath {
   AlignedBuffer<int16_t> sums_;
   std::vector<ActivationRow> rows_;  // [capacity]
   std::vector<float> activations_;   // [capacity][ffn]: what goes into down
-  std::vector<float> tiles_;         // [threads][2][kMaxDotRows][kTileRows]
+  uint32_t tile_rows_;
+  std::vector<float> tiles_;  // [threads][2][kMaxDotRows][tile_rows]
 };
 
 }  // namespace berth::kernels
