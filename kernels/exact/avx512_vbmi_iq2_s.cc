@@ -186,7 +186,7 @@ struct BlockGroup {
   __m512 d;
 };
 
-inline void Load(const BlockIq2_S& a, const BlockIq2_S& b, BlockGroup* group) {
+inline QuadCodes LoadCodes(const BlockIq2_S& a, const BlockIq2_S& b) {
   int64_t a_qh, b_qh;
   memcpy(&a_qh, a.qh, sizeof(a_qh));
   memcpy(&b_qh, b.qh, sizeof(b_qh));
@@ -195,7 +195,10 @@ inline void Load(const BlockIq2_S& a, const BlockIq2_S& b, BlockGroup* group) {
   const __m512i places = _mm512_setr_epi64(
       0x0a0806040200fefc, 0x1a18161412100e0c, 0x2a28262422201e1c, 0x3a38363432302e2c,
       0x0a0806040200fefc, 0x1a18161412100e0c, 0x2a28262422201e1c, 0x3a38363432302e2c);
-  const QuadCodes codes = FindCodes(Both(a.qs, b.qs), _mm512_multishift_epi64_epi8(places, qh));
+  return FindCodes(Both(a.qs, b.qs), _mm512_multishift_epi64_epi8(places, qh));
+}
+inline void Load(const BlockIq2_S& a, const BlockIq2_S& b, const QuadCodes& codes,
+                 BlockGroup* group) {
   const __m512i signs = Both(a.signs, b.signs);
   const __m512i second = _mm512_rol_epi32(codes.second, 16);
   const __m512i second_signs = _mm512_rol_epi32(signs, 12);  // by two points less four bits
@@ -239,15 +242,22 @@ struct BlockDot {
     if constexpr (kRows == 1) row_count = 1;
     __m512 running[kRows];
     for (uint32_t r = 0; r < row_count; ++r) running[r] = sums[r];
-    for (uint32_t g = 0; g < groups; ++g) {
+    QuadCodes codes = LoadCodes(a[0], b[0]);
+    const auto add = [&](uint32_t g) __attribute__((always_inline)) {
       Prefetch<sizeof(BlockIq2_S)>(a + g);
       Prefetch<sizeof(BlockIq2_S)>(b + g);
       BlockGroup group;
-      Load(a[g], b[g], &group);
+      Load(a[g], b[g], codes, &group);
       for (uint32_t r = 0; r < row_count; ++r) {
         running[r] = AddBlocks(group, columns[r * kPanelGroups + g], running[r]);
       }
+    };
+    for (uint32_t g = 1; g < groups; ++g) {
+      const QuadCodes next = LoadCodes(a[g], b[g]);
+      add(g - 1);
+      codes = next;
     }
+    add(groups - 1);
     for (uint32_t r = 0; r < row_count; ++r) sums[r] = running[r];
   }
 
