@@ -1,12 +1,12 @@
 // AVX-512 with VBMI and GFNI: IQ2_S.
 //
-// The 1024 points are too many to be looked up as two bytes each: 32 lookups for 64 points, in the
-// processor's one unit for shuffles. Here it is one byte and some (Codebook). And all that is done
-// to 64 points is done so that it needs no shuffles, to two weight rows at a time, the first in the
-// lower halves of vectors: an affine map of bits makes weights of levels and signs, and lane b is
-// block b from the start, for byte c of a plane's lane is weight 8 c + j of the block for the
-// planes of the points' first quads, and blends with the points' second quads, rotated by two
-// points, give the planes of either half of the block.
+// The 1024 points are too many to be looked up as two bytes each: that is 32 lookups for 64 points,
+// in the one unit for shuffles that many processors have. Here it is one byte and a little
+// (Codebook). What is done to the 64 points of two weight rows then, the first row in the lower
+// halves of vectors, needs no shuffles: affine maps of bits make weights of codes and signs, and
+// lane b is block b from the start. Byte c of a lane is point c of the block; half a block is the
+// first quads of two of its points and, rotated into the places of the two others, their second
+// quads.
 #include "kernels/exact/avx512_quads.h"
 #include "kernels/exact/kernel_sets.h"
 #include "kernels/formats/blocks.h"
@@ -158,7 +158,7 @@ struct alignas(64) BlockColumns {
   int32_t offset[2][8];  // -kOffset times the sum of q
   float d[8];
 };
-// Byte c of a lane: from weight 8 c on in half 0 as far as first quads go.
+// Byte c of a lane: the quad that begins with this weight of the block.
 constexpr int kLaneOrder[2][4] = {{0, 8, 4, 12}, {20, 28, 16, 24}};
 
 void ToBlocks(const ActivationRow& row, uint32_t col, BlockColumns* to) {
@@ -176,6 +176,9 @@ void ToBlocks(const ActivationRow& row, uint32_t col, BlockColumns* to) {
 
 // The same 32 bytes for both rows.
 inline __m512i Twice(const void* from) { return _mm512_broadcast_i64x4(Load256(from)); }
+inline __m128i LoadLow64(const uint8_t* from) {
+  return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+}
 inline __m512i Both(const uint8_t* a, const uint8_t* b) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(Load256(a)), Load256(b), 1);
 }
@@ -207,8 +210,7 @@ inline void Load(const BlockIq2_S& a, const BlockIq2_S& b, const QuadCodes& code
   ToPlanes(half(codes.first, second), half(signs, second_signs), group->planes[0]);
   ToPlanes(half(second, codes.first), half(second_signs, signs), group->planes[1]);
 
-  const __m128i nibbles = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i*)a.scales),
-                                             _mm_loadl_epi64((const __m128i*)b.scales));
+  const __m128i nibbles = _mm_unpacklo_epi64(LoadLow64(a.scales), LoadLow64(b.scales));
   const __m512i scales = _mm512_cvtepu8_epi32(nibbles);
   group->scale[0] = ToScales(_mm512_slli_epi32(scales, 1));
   group->scale[1] = ToScales(_mm512_srli_epi32(scales, 3));
@@ -242,6 +244,8 @@ struct BlockDot {
     if constexpr (kRows == 1) row_count = 1;
     __m512 running[kRows];
     for (uint32_t r = 0; r < row_count; ++r) running[r] = sums[r];
+    // The next codes are found while the last ones are at work: one after the other they are a
+    // chain longer than the processor looks ahead.
     QuadCodes codes = LoadCodes(a[0], b[0]);
     const auto add = [&](uint32_t g) __attribute__((always_inline)) {
       Prefetch<sizeof(BlockIq2_S)>(a + g);
