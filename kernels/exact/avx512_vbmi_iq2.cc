@@ -1,4 +1,4 @@
-// AVX-512 with VBMI: the lattice formats of two bits.
+// AVX-512 with VBMI: the smaller lattice formats of two bits.
 #include "kernels/exact/avx512_octets.h"
 #include "kernels/exact/kernel_sets.h"
 #include "kernels/formats/blocks.h"
@@ -99,36 +99,11 @@ struct Iq2Xs {
   }
 };
 
-struct Iq2S {
-  using Block = BlockIq2_S;
-  static constexpr uint32_t kBytes = sizeof(Block);
-  static constexpr int kOffset = kLevelOffset;
-  static constexpr bool kHalves = true;
-  static constexpr OctetPlanes<1024> kPlanes = MakeOctetPlanes(kCodebookIq2S);
-
-  static void Load(const uint8_t* a, const uint8_t* b, PairGroup* group) {
-    const Block& a_block = *reinterpret_cast<const Block*>(a);
-    const Block& b_block = *reinterpret_cast<const Block*>(b);
-    // 16 bits for eight points.
-    const __m128i qh = _mm_unpacklo_epi16(LoadLow64(a_block.qh), LoadLow64(b_block.qh));
-    const __m512i high = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x0e0c0a0806040200),
-                                                      _mm512_cvtepu16_epi64(qh));
-    const __mmask64 bit8 = _mm512_test_epi8_mask(high, _mm512_set1_epi8(1));
-    const __mmask64 bit9 = _mm512_test_epi8_mask(high, _mm512_set1_epi8(2));
-    ToPlanes(Find(kPlanes, MakeLongIndex(Alternate(a_block.qs, b_block.qs), bit8, bit9)),
-             Alternate(a_block.signs, b_block.signs), group);
-    group->scale[0] = NibbleScales(a_block.scales);
-    group->scale[1] = NibbleScales(b_block.scales);
-    group->d = LoadEighths(a_block.d, b_block.d);
-  }
-};
-
 }  // namespace
 
 DotKernel Avx512VbmiIq2Dot(TensorType type) {
   if (type == TensorType::kIQ2_XXS) return &DotQuads<Iq2Xxs>;
   if (type == TensorType::kIQ2_XS) return &DotQuads<Iq2Xs>;
-  if (type == TensorType::kIQ2_S) return &DotQuads<Iq2S>;
   return nullptr;
 }
 

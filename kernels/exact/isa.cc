@@ -27,7 +27,8 @@ bool Runs(Isa isa) {
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
     case Isa::kAvx512Vbmi:
-      return Runs(Isa::kAvx512) && __builtin_cpu_supports("avx512vbmi");
+      return Runs(Isa::kAvx512) && __builtin_cpu_supports("avx512vbmi") &&
+             __builtin_cpu_supports("gfni");
   }
 #endif
   return isa == Isa::kScalar;

@@ -15,7 +15,7 @@ enum class Isa : uint8_t {
   kScalar,      // portable C++, the reference
   kAvx2,        // AVX2, FMA, F16C
   kAvx512,      // AVX-512 F, BW, DQ, VL, VNNI
-  kAvx512Vbmi,  // ... and VBMI
+  kAvx512Vbmi,  // ... and VBMI and GFNI, which come together
 };
 
 std::string_view IsaName(Isa isa);  // "scalar", "avx2", "avx512", "avx512-vbmi"

@@ -25,6 +25,7 @@ DotKernel Avx512LatticeDot(TensorType type);
 DotKernel Avx512VbmiLatticeDot(TensorType type);
 DotKernel Avx512VbmiIq3Dot(TensorType type);  // its parts
 DotKernel Avx512VbmiIq2Dot(TensorType type);
+DotKernel Avx512VbmiIq2SDot(TensorType type);
 DotKernel Avx512VbmiIq1Dot(TensorType type);
 DotKernel Avx512LegacyDot(TensorType type);    // Q4_0, Q4_1, Q5_0, Q5_1, Q8_0
 DotKernel Avx512TableDot(TensorType type);     // IQ4, MXFP4, NVFP4
