@@ -90,6 +90,8 @@ DecodeKernel FindDecode(TensorType type) {
       return &DecodeWith<Vectors, UnpackBlocksOf32<UnpackIq4_Nl>>;
     case TensorType::kMXFP4:
       return &DecodeWith<Vectors, UnpackBlocksOf32<UnpackMxfp4>>;
+    case TensorType::kNVFP4:
+      return &DecodeWith<Vectors, UnpackNvfp4>;
     case TensorType::kQ1_0:
       return &DecodeWith<Vectors, UnpackQ1_0>;
     case TensorType::kQ2_0:
@@ -122,7 +124,7 @@ DecodeKernel FindDecode(TensorType type) {
       return &DecodeWith<Vectors, UnpackPoints<Iq1SPoints>>;
     case TensorType::kIQ1_M:
       return &DecodeWith<Vectors, UnpackPoints<Iq1MPoints>>;
-    default:  // TQ1_0, NVFP4
+    default:  // TQ1_0
       return &DecodePlain<Vectors>;
   }
 }

@@ -76,17 +76,42 @@ inline __m256i LevelIq4(__m256i nibbles) {
 struct UnpackIq4_Nl : WithHalf<BlockIq4_Nl> {
   static __m256i Weights(const Block& block) { return LevelIq4(NibblesOf(block.qs)); }
 };
+// Twice the values (OCP Microscaling Formats v1.0); the scales are halved.
+inline __m256i LevelE2m1(__m256i nibbles) {
+  return Level(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12), nibbles);
+}
 struct UnpackMxfp4 {
   using Block = BlockMxfp4;
-  // Twice the values (OCP Microscaling Formats v1.0) under half of 2^(e - 127), of which the two
-  // least are denormals.
-  static __m256i Weights(const Block& block) {
-    return Level(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12),
-                 NibblesOf(block.qs));
-  }
+  static __m256i Weights(const Block& block) { return LevelE2m1(NibblesOf(block.qs)); }
+  // Half of 2^(e - 127); the two least are denormals.
   static float D(const Block& block) {
     const uint32_t bits = block.e < 2 ? 0x00200000u << block.e : (block.e - 1u) << 23;
     return _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(static_cast<int>(bits))));
+  }
+};
+
+struct UnpackNvfp4 {
+  static constexpr uint32_t kElements = 64, kBytes = sizeof(BlockNvfp4);
+  static constexpr bool kMinima = false;
+
+  // Half of an unsigned E4M3: denormals in units of 2^-10; 0x7f reads as zero, the top bit not.
+  static float HalfUe4m3(uint32_t code) {
+    if (code == 0x7f) return 0.0f;
+    const uint32_t bits = code & 0x7f;
+    if (bits < 8) return static_cast<float>(bits) * 0x1p-10f;
+    return _mm_cvtss_f32(_mm_castsi128_ps(
+        _mm_cvtsi32_si128(static_cast<int>((bits << 20) + (uint32_t{119} << 23)))));
+  }
+  // The nibbles of 8 bytes are 16 weights: low nibbles first.
+  static void Unpack(const uint8_t* from, uint32_t blocks, Unpacked* to) {
+    for (uint32_t i = 0; i < blocks; ++i) {
+      const auto& block = reinterpret_cast<const BlockNvfp4*>(from)[i];
+      for (uint32_t part = 0; part < 2; ++part) {
+        const __m256i nibbles = _mm256_permute4x64_epi64(NibblesOf(block.qs + 16 * part), 0xd8);
+        Store256(LevelE2m1(nibbles), to->q + 64 * i + 32 * part);
+      }
+      for (uint32_t s = 0; s < 4; ++s) to->scale[4 * i + s] = HalfUe4m3(block.d[s]);
+    }
   }
 };
 

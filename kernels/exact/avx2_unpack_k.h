@@ -33,15 +33,14 @@ inline void StoreNibbles(const uint8_t* qs, int8_t* to) {
   Store256(Fields<0, 15>(bytes), to);
   Store256(Fields<4, 15>(bytes), to + 32);
 }
-// kTo times bit b of byte l to weight 32 b + l.
+// kTo added to weight 32 b + l where byte l has bit b.
 template <int kTo>
-inline void OrBits(const uint8_t* bits, int8_t* to) {
-  const __m256i bytes = Load256(bits), bit = _mm256_set1_epi8(kTo);
+inline void AddBits(const uint8_t* bits, int8_t* to) {
+  const __m256i bytes = Load256(bits), plus = _mm256_set1_epi8(kTo);
   for (int b = 0; b < 8; ++b) {
-    const __m256i here =
-        _mm256_set1_epi8(static_cast<char>(1 << b));  // of the byte: then all its bits
-    const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, here), here);
-    Store256(_mm256_or_si256(Load256(to + 32 * b), _mm256_and_si256(set, bit)), to + 32 * b);
+    const __m256i bit = _mm256_set1_epi8(static_cast<char>(1 << b));
+    const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
+    Store256(_mm256_add_epi8(Load256(to + 32 * b), _mm256_and_si256(set, plus)), to + 32 * b);
   }
 }
 
@@ -52,7 +51,6 @@ struct UnpackQ2_K : UnpackSuperBlock<BlockQ2_K, true> {
     StorePairs(block.qs + 32, 0, to->q + 128);
     const __m256i both = _mm256_cvtepu8_epi16(Load128(block.scales));
     SetHalves(Half(block.d), _mm256_and_si256(both, _mm256_set1_epi16(15)), to->scale);
-    // The sign changes nothing but itself.
     SetHalves(Negative(Half(block.dmin)), _mm256_srli_epi16(both, 4), to->offset);
   }
 };
@@ -71,16 +69,10 @@ struct UnpackQ3_K : UnpackSuperBlock<BlockQ3_K> {
   }
   static void Unpack(const uint8_t* from, uint32_t, Unpacked* to) {
     const BlockQ3_K& block = Of(from);
-    // Minus four where the bit is clear: in two's complement its place is above the two.
+    // Minus four where the third bit is clear.
     StorePairs(block.qs, -4, to->q);
     StorePairs(block.qs + 32, -4, to->q + 128);
-    const __m256i bytes = Load256(block.hmask), four = _mm256_set1_epi8(4);
-    for (int b = 0; b < 8; ++b) {
-      const __m256i here = _mm256_set1_epi8(static_cast<char>(1 << b));
-      const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, here), here);
-      int8_t* const q = to->q + 32 * b;
-      Store256(_mm256_add_epi8(Load256(q), _mm256_and_si256(set, four)), q);
-    }
+    AddBits<4>(block.hmask, to->q);
     SetHalves(Half(block.d), Scales(block.scales), to->scale);
   }
 };
@@ -113,7 +105,7 @@ struct UnpackQ4_K : UnpackWithMinima<BlockQ4_K> {
 struct UnpackQ5_K : UnpackWithMinima<BlockQ5_K> {
   static void Unpack(const uint8_t* from, uint32_t, Unpacked* to) {
     Nibbles(Of(from), to);
-    OrBits<16>(Of(from).qh, to->q);
+    AddBits<16>(Of(from).qh, to->q);
     SetScales(Of(from), to);
   }
 };
@@ -139,11 +131,7 @@ struct UnpackQ6_K : UnpackSuperBlock<BlockQ6_K> {
 };
 
 struct UnpackIq4_Xs : UnpackSuperBlock<BlockIq4_Xs> {
-  static void Unpack(const uint8_t* from, uint32_t, Unpacked* to) {
-    const BlockIq4_Xs& block = Of(from);
-    for (int b = 0; b < 8; ++b) {
-      Store256(LevelIq4(NibblesOf(block.qs + 16 * b)), to->q + 32 * b);
-    }
+  static void SetScales(const BlockIq4_Xs& block, Unpacked* to) {
     uint16_t upper;
     memcpy(&upper, block.scales_h, sizeof(upper));
     const __m256i low =
@@ -155,6 +143,13 @@ struct UnpackIq4_Xs : UnpackSuperBlock<BlockIq4_Xs> {
                                         _mm256_and_si256(high, _mm256_set1_epi32(0x30)));
     const __m256 scales = _mm256_cvtepi32_ps(_mm256_sub_epi32(six, _mm256_set1_epi32(32)));
     SetBlocks(_mm256_mul_ps(Half(block.d), scales), to->scale);
+  }
+  static void Unpack(const uint8_t* from, uint32_t, Unpacked* to) {
+    const BlockIq4_Xs& block = Of(from);
+    for (int b = 0; b < 8; ++b) {
+      Store256(LevelIq4(NibblesOf(block.qs + 16 * b)), to->q + 32 * b);
+    }
+    SetScales(block, to);
   }
 };
 

@@ -1,5 +1,6 @@
 // AVX-512: weights decoded to floats, sixteen at a time.
 #include "kernels/exact/avx2_decode.h"
+#include "kernels/exact/avx512_decode_tables.h"
 
 namespace berth::kernels {
 namespace {
@@ -26,6 +27,9 @@ struct Sixteens {
 
 }  // namespace
 
-DecodeKernel Avx512Decode(TensorType type) { return FindDecode<Sixteens>(type); }
+DecodeKernel Avx512Decode(TensorType type) {
+  if (const DecodeKernel kernel = FindTableDecode(type)) return kernel;
+  return FindDecode<Sixteens>(type);
+}
 
 }  // namespace berth::kernels
