@@ -13,7 +13,7 @@ inline __m512 Quiet(__m512 value) {
 
 // Weight rows from `row` on with panels from `panel` on.
 template <int kRows, int kPanels>
-inline void Tile(const WideCall& call, uint32_t row, uint32_t panel) {
+inline void Tile(const WideCall& call, uint32_t row, uint32_t panel, size_t begin, size_t end) {
   const float* const weights = call.weights + size_t{row} * kWideCols;
   const float* const x = call.panels + panel * call.panel_stride;
   float* const sum = call.sums + (size_t{panel} * kWideRows + row) * kWideLanes;
@@ -23,7 +23,7 @@ inline void Tile(const WideCall& call, uint32_t row, uint32_t panel) {
       sums[p][r] = _mm512_loadu_ps(sum + (p * kWideRows + r) * kWideLanes);
     }
   }
-  for (size_t i = 0; i < call.cols; ++i) {
+  for (size_t i = begin; i < end; ++i) {
     __m512 columns[kPanels];
     for (int p = 0; p < kPanels; ++p) {
       columns[p] = _mm512_load_ps(x + p * call.panel_stride + i * kWideLanes);
@@ -43,21 +43,29 @@ inline void Tile(const WideCall& call, uint32_t row, uint32_t panel) {
 }
 
 template <int kPanels>
-inline void Panels(const WideCall& call, uint32_t panel) {
+inline void Rows(const WideCall& call, uint32_t panel, size_t begin, size_t end) {
   uint32_t row = 0;
   if constexpr (kPanels == 1) {
-    if (call.rows == 16) return Tile<16, 1>(call, 0, panel);
+    if (call.rows == 16) return Tile<16, 1>(call, 0, panel, begin, end);
   }
-  for (; row + 8 <= call.rows; row += 8) Tile<8, kPanels>(call, row, panel);
-  for (; row < call.rows; ++row) Tile<1, kPanels>(call, row, panel);
+  for (; row + 8 <= call.rows; row += 8) Tile<8, kPanels>(call, row, panel, begin, end);
+  for (; row < call.rows; ++row) Tile<1, kPanels>(call, row, panel, begin, end);
+}
+
+// Two panels and the weights that they meet would just fill a cache of 48 KiB: half of the columns
+// stay in it for the other rows.
+inline void TwoPanels(const WideCall& call, uint32_t panel) {
+  const size_t half = call.cols < kWideCols / 2 ? call.cols : kWideCols / 2;
+  Rows<2>(call, panel, 0, half);
+  if (half < call.cols) Rows<2>(call, panel, half, call.cols);
 }
 
 }  // namespace
 
 void Avx512Wide(const WideCall& call) {
   uint32_t panel = 0;
-  for (; panel + 2 <= call.panel_count; panel += 2) Panels<2>(call, panel);
-  if (panel < call.panel_count) Panels<1>(call, panel);
+  for (; panel + 2 <= call.panel_count; panel += 2) TwoPanels(call, panel);
+  if (panel < call.panel_count) Rows<1>(call, panel, 0, call.cols);
 }
 
 }  // namespace berth::kernels
