@@ -164,7 +164,7 @@ void WideExpert::Down(const ExpertBatch& batch, const Segment& segment, uint32_t
 }
 
 void WideExpert::Run(const ExpertBatch& batch) {
-  ParallelEach(pool_, static_cast<uint32_t>(batch.segments.size()),
+  ParallelEach(pool_, static_cast<uint32_t>(batch.segments.size()), 1,
                [&](uint32_t index, uint32_t) { Pack(batch, batch.segments[index]); });
   ForEachPiece(pool_, batch, *batch.up.spec,
                [&](const Segment& segment, uint32_t first, uint32_t last, uint32_t thread) {
