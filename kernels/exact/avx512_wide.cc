@@ -1,4 +1,4 @@
-// AVX-512: the wide arithmetic's products, sixteen pairs a vector, eight rows at a time.
+// AVX-512: the wide arithmetic's products, sixteen pairs a vector, sixteen sums at a time.
 #include <immintrin.h>
 
 #include "kernels/exact/kernel_sets.h"
@@ -11,28 +11,61 @@ inline __m512 Quiet(__m512 value) {
   return _mm512_mask_mov_ps(value, _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q), nan);
 }
 
-template <int kRows>
-void WideRows(const float* weights, uint32_t cols, const float* panel, float* out) {
-  __m512 sums[kRows];
-  for (int r = 0; r < kRows; ++r) sums[r] = _mm512_setzero_ps();
-  for (uint32_t i = 0; i < cols; ++i) {
-    const __m512 x = _mm512_load_ps(panel + size_t{i} * kWideLanes);
+// Weight rows from `row` on with panels from `panel` on.
+template <int kRows, int kPanels>
+inline void Tile(const WideCall& call, uint32_t row, uint32_t panel, size_t begin, size_t end) {
+  const float* const weights = call.weights + size_t{row} * kWideCols;
+  const float* const x = call.panels + panel * call.panel_stride;
+  float* const sum = call.sums + (size_t{panel} * kWideRows + row) * kWideLanes;
+  __m512 sums[kPanels][kRows];
+  for (int p = 0; p < kPanels; ++p) {
     for (int r = 0; r < kRows; ++r) {
-      const __m512 weight = _mm512_set1_ps(weights[static_cast<size_t>(r) * cols + i]);
-      sums[r] = _mm512_fmadd_ps(weight, x, sums[r]);
+      sums[p][r] = _mm512_loadu_ps(sum + (p * kWideRows + r) * kWideLanes);
     }
   }
-  for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(out + r * kWideLanes, Quiet(sums[r]));
+  for (size_t i = begin; i < end; ++i) {
+    __m512 columns[kPanels];
+    for (int p = 0; p < kPanels; ++p) {
+      columns[p] = _mm512_load_ps(x + p * call.panel_stride + i * kWideLanes);
+    }
+    for (int r = 0; r < kRows; ++r) {
+      const __m512 weight = _mm512_set1_ps(weights[r * kWideCols + i]);
+      for (int p = 0; p < kPanels; ++p) {
+        sums[p][r] = _mm512_fmadd_ps(weight, columns[p], sums[p][r]);
+      }
+    }
+  }
+  for (int p = 0; p < kPanels; ++p) {
+    for (int r = 0; r < kRows; ++r) {
+      _mm512_storeu_ps(sum + (p * kWideRows + r) * kWideLanes, Quiet(sums[p][r]));
+    }
+  }
+}
+
+template <int kPanels>
+inline void Rows(const WideCall& call, uint32_t panel, size_t begin, size_t end) {
+  uint32_t row = 0;
+  if constexpr (kPanels == 1) {
+    if (call.rows == 16) return Tile<16, 1>(call, 0, panel, begin, end);
+  }
+  for (; row + 8 <= call.rows; row += 8) Tile<8, kPanels>(call, row, panel, begin, end);
+  for (; row < call.rows; ++row) Tile<1, kPanels>(call, row, panel, begin, end);
+}
+
+// Two panels and the weights that they meet would just fill a cache of 48 KiB: half of the columns
+// stay in it for the other rows.
+inline void TwoPanels(const WideCall& call, uint32_t panel) {
+  const size_t half = call.cols < kWideCols / 2 ? call.cols : kWideCols / 2;
+  Rows<2>(call, panel, 0, half);
+  if (half < call.cols) Rows<2>(call, panel, half, call.cols);
 }
 
 }  // namespace
 
-void Avx512Wide(const float* weights, uint32_t rows, uint32_t cols, const float* panel,
-                float* out) {
-  if (rows == kWideRows) return WideRows<kWideRows>(weights, cols, panel, out);
-  for (; rows > 0; --rows, weights += cols, out += kWideLanes) {
-    WideRows<1>(weights, cols, panel, out);
-  }
+void Avx512Wide(const WideCall& call) {
+  uint32_t panel = 0;
+  for (; panel + 2 <= call.panel_count; panel += 2) TwoPanels(call, panel);
+  if (panel < call.panel_count) Rows<1>(call, panel, 0, call.cols);
 }
 
 }  // namespace berth::kernels

@@ -56,19 +56,36 @@ using QuantizeKernel = bool (*)(const float* x, uint32_t cols, int8_t* q, float*
 using ActivateKernel = void (*)(const ExpertConventions& conventions, const float* gate,
                                 const float* up, uint32_t count, float* to);
 
-// The wide arithmetic's products: out[r][l] = weight row r . column l of the panel, by
-// multiply-adds that round once, columns of the weights ascending, from zero.
-inline constexpr uint32_t kWideRows = 8;    // at most, in one call
+// Decodes `blocks` whole blocks of the format: format.decode's bits, except that which NaN a weight
+// that is no number becomes may differ. Reads exactly blocks * block_bytes bytes (no alignment).
+using DecodeKernel = void (*)(const Format& format, const std::byte* from, size_t blocks,
+                              float* to);
+
+// The wide arithmetic's products, some columns of some weight rows:
+//   sums[p][r][l] = what was there + weight row r . column l of panel p
+// by multiply-adds that round once, columns ascending. Sums that are no number are the quiet NaN
+// 0x7fc00000.
+inline constexpr uint32_t kWideRows = 16;   // weight rows, at most
+inline constexpr uint32_t kWideCols = 256;  // columns, at most: all that is used stays near
 inline constexpr uint32_t kWideLanes = 16;  // activation rows of a panel
-//   weights [rows][cols], panel [cols][kWideLanes] (64-aligned), out [rows][kWideLanes]
-using WideKernel = void (*)(const float* weights, uint32_t rows, uint32_t cols, const float* panel,
-                            float* out);
+struct WideCall {
+  const float* weights = nullptr;  // [rows][kWideCols]
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  const float* panels = nullptr;  // [panel_count][cols][kWideLanes], 64-aligned
+  size_t panel_stride = 0;        // floats from panel to panel, a multiple of 16
+  uint32_t panel_count = 0;
+  float* sums = nullptr;  // [panel_count][kWideRows][kWideLanes]
+};
+using WideKernel = void (*)(const WideCall& call);
 
 struct ExactKernels {
   Isa isa = Isa::kScalar;
   QuantizeKernel quantize = nullptr;
   ActivateKernel activate = nullptr;
   WideKernel wide = nullptr;
+  // Never null for the type of a Format.
+  DecodeKernel (*decode)(TensorType type) = nullptr;
   // Never null for the type of a Format.
   DotKernel (*dot)(TensorType type) = nullptr;
 };

@@ -64,11 +64,12 @@ DotKernel FindAvx512Vbmi(TensorType type) {
   return FindAvx512(type);
 }
 
-constexpr ExactKernels kAvx2 = {Isa::kAvx2, &Avx2Quantize, &Avx2Activate, &Avx2Wide, &FindAvx2};
-constexpr ExactKernels kAvx512 = {Isa::kAvx512, &Avx512Quantize, &Avx512Activate, &Avx512Wide,
-                                  &FindAvx512};
+constexpr ExactKernels kAvx2 = {Isa::kAvx2, &Avx2Quantize, &Avx2Activate,
+                                &Avx2Wide,  &Avx2Decode,   &FindAvx2};
+constexpr ExactKernels kAvx512 = {Isa::kAvx512, &Avx512Quantize, &Avx512Activate,
+                                  &Avx512Wide,  &Avx512Decode,   &FindAvx512};
 constexpr ExactKernels kAvx512Vbmi = {Isa::kAvx512Vbmi, &Avx512Quantize, &Avx512Activate,
-                                      &Avx512Wide, &FindAvx512Vbmi};
+                                      &Avx512Wide,      &Avx512Decode,   &FindAvx512Vbmi};
 
 #endif
 

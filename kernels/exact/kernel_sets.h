@@ -19,7 +19,8 @@ DotKernel Avx2AnyDot(TensorType type);      // never null
 bool Avx2Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s);
 void Avx2Activate(const ExpertConventions& conventions, const float* gate, const float* up,
                   uint32_t count, float* to);
-void Avx2Wide(const float* weights, uint32_t rows, uint32_t cols, const float* panel, float* out);
+void Avx2Wide(const WideCall& call);
+DecodeKernel Avx2Decode(TensorType type);  // never null
 
 DotKernel Avx512LatticeDot(TensorType type);
 DotKernel Avx512VbmiLatticeDot(TensorType type);
@@ -36,7 +37,8 @@ DotKernel Avx512AnyDot(TensorType type);       // never null
 bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s);
 void Avx512Activate(const ExpertConventions& conventions, const float* gate, const float* up,
                     uint32_t count, float* to);
-void Avx512Wide(const float* weights, uint32_t rows, uint32_t cols, const float* panel, float* out);
+void Avx512Wide(const WideCall& call);
+DecodeKernel Avx512Decode(TensorType type);
 
 }  // namespace berth::kernels
 

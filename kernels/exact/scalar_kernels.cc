@@ -98,17 +98,26 @@ void DotFloats(const DotCall& call) {
   }
 }
 
-void Wide(const float* weights, uint32_t rows, uint32_t cols, const float* panel, float* out) {
-  for (uint32_t r = 0; r < rows; ++r) {
-    for (uint32_t lane = 0; lane < kWideLanes; ++lane) {
-      float sum = 0;
-      for (uint32_t i = 0; i < cols; ++i) {
-        sum = std::fma(weights[size_t{r} * cols + i], panel[size_t{i} * kWideLanes + lane], sum);
+void Wide(const WideCall& call) {
+  for (uint32_t p = 0; p < call.panel_count; ++p) {
+    const float* const panel = call.panels + p * call.panel_stride;
+    for (uint32_t r = 0; r < call.rows; ++r) {
+      const float* const weights = call.weights + size_t{r} * kWideCols;
+      for (uint32_t lane = 0; lane < kWideLanes; ++lane) {
+        float& sum = call.sums[(size_t{p} * kWideRows + r) * kWideLanes + lane];
+        for (uint32_t i = 0; i < call.cols; ++i) {
+          sum = std::fma(weights[i], panel[size_t{i} * kWideLanes + lane], sum);
+        }
+        sum = Canonical(sum);
       }
-      out[r * kWideLanes + lane] = Canonical(sum);
     }
   }
 }
+
+void Decode(const Format& format, const std::byte* from, size_t blocks, float* to) {
+  format.decode(from, blocks, to);
+}
+DecodeKernel FindDecode(TensorType) { return &Decode; }
 
 DotKernel FindDot(TensorType type) {
   if (type == TensorType::kF16) return &DotFloats<F16ToF32>;
@@ -119,8 +128,8 @@ DotKernel FindDot(TensorType type) {
 }  // namespace
 
 const ExactKernels& ScalarKernels() {
-  static constexpr ExactKernels kKernels = {Isa::kScalar, &QuantizeAll, &ActivateAll, &Wide,
-                                            &FindDot};
+  static constexpr ExactKernels kKernels = {Isa::kScalar, &QuantizeAll, &ActivateAll,
+                                            &Wide,        &FindDecode,  &FindDot};
   return kKernels;
 }
 

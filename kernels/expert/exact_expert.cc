@@ -11,6 +11,9 @@ constexpr uint32_t kBatchPairs = 512;
 // at every call, and asks for weights ahead of itself but not of the first.
 constexpr uint32_t kMostTileRows = 8192;
 
+// Pairs that one thread quantizes before it looks for more.
+constexpr uint32_t kQuantizeGrain = 4;
+
 uint32_t CapacityOf(uint32_t exact_rows, uint32_t max_pairs) {
   return std::min(max_pairs, std::max(kBatchPairs, exact_rows));
 }
@@ -19,6 +22,15 @@ uint32_t TileRowsOf(uint32_t max_hidden, uint32_t max_ffn) {
 }
 uint64_t ColsOf(uint32_t max_hidden, uint32_t max_ffn) {
   return AlignUp(std::max(max_hidden, max_ffn), 256);
+}
+
+// The pair whose place in the batch's scratch memory this is: segments follow each other there.
+uint32_t PairAt(const ExpertBatch& batch, uint32_t place) {
+  const auto after =
+      std::upper_bound(batch.segments.begin(), batch.segments.end(), place,
+                       [](uint32_t at, const Segment& segment) { return at < segment.first; });
+  const Segment& segment = *(after - 1);
+  return segment.pairs[place - segment.first];
 }
 
 void AddSiblings(const Matrix& matrix, uint32_t expert, float weight, uint32_t first,
@@ -82,16 +94,13 @@ void ExactExpert::Quantize(uint32_t place, const float* x, uint32_t cols) {
 // The inputs of gate and up, or those of down.
 void ExactExpert::QuantizeAll(const ExpertBatch& batch, bool inputs) {
   const ExpertSpec& spec = *batch.call->spec;
-  const auto segments = static_cast<uint32_t>(batch.segments.size());
-  ParallelEach(pool_, segments, [&](uint32_t index, uint32_t) {
-    const Segment& segment = batch.segments[index];
-    for (uint32_t i = 0; i < segment.pair_count; ++i) {
-      const uint32_t place = segment.first + i;
-      if (inputs) {
-        Quantize(place, batch.Input(segment.pairs[i]), spec.hidden);
-      } else {
-        Quantize(place, Activations(batch, place), spec.ffn);
-      }
+  // Pair by pair: a call may be of a single unit.
+  const uint32_t pairs = batch.segments.back().first + batch.segments.back().pair_count;
+  ParallelEach(pool_, pairs, kQuantizeGrain, [&](uint32_t place, uint32_t) {
+    if (inputs) {
+      Quantize(place, batch.Input(PairAt(batch, place)), spec.hidden);
+    } else {
+      Quantize(place, Activations(batch, place), spec.ffn);
     }
   });
 }

@@ -4,6 +4,7 @@
 #define BERTH_KERNELS_EXPERT_EXPERT_BATCH_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -83,11 +84,12 @@ struct ExpertBatch {
   }
 };
 
-// body(index, thread) for every index below `count`, in the float environment of the arithmetic.
+// body(index, thread) for every index below `count`, at most `grain` of them in one go, in the
+// float environment of the arithmetic.
 template <typename Body>
-void ParallelEach(WorkerPool* pool, uint32_t count, const Body& body) {
+void ParallelEach(WorkerPool* pool, uint32_t count, uint32_t grain, const Body& body) {
   pool->ParallelFor(
-      count, 1,
+      count, grain,
       [](void* context, uint32_t begin, uint32_t end, uint32_t thread) {
         const FloatMode mode;
         const Body& each = *static_cast<const Body*>(context);
@@ -96,28 +98,42 @@ void ParallelEach(WorkerPool* pool, uint32_t count, const Body& body) {
       const_cast<Body*>(&body));
 }
 
-// Rows of a matrix in one piece of work: long stretches, since a reader of memory gets faster as it
-// goes, but enough pieces that no thread waits long for the last one.
-inline uint32_t PieceRows(const MatrixSpec& matrix, uint32_t segments, uint32_t threads) {
+// Rows of a matrix that are handed out at least: what a piece costs by itself, and a reader of
+// memory that starts anew, should not show.
+inline uint32_t FewestRows(const MatrixSpec& matrix) {
   constexpr uint64_t kFewestWeights = 32 * 1024;
-  constexpr uint32_t kPiecesPerThread = 8;
-  if (threads == 1 || matrix.rows == 0) return std::max(matrix.rows, 1u);
-  const uint64_t pieces = CeilDiv(uint64_t{threads} * kPiecesPerThread, segments);
-  const uint64_t rows = CeilDiv(matrix.rows, pieces);
-  const uint64_t fewest = CeilDiv(kFewestWeights, std::max(matrix.cols, 1u));
-  return static_cast<uint32_t>(std::clamp<uint64_t>(std::max(rows, fewest), 1, matrix.rows));
+  constexpr uint64_t kMultiple = 16;  // kernels take so many rows at once, or fewer
+  const uint64_t rows = CeilDiv(kFewestWeights, std::max(matrix.cols, 1u));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(AlignUp(rows, kMultiple), 1, std::max(matrix.rows, 1u)));
 }
 
-// body(segment, first row, last row, thread) for pieces of the rows of every segment's matrix.
+// body(segment, first row, last row, thread) for pieces of the rows of every segment's matrix. The
+// rows of all segments lie in one queue; whoever is free takes a share of what is left of it, so
+// that pieces are long at first, since a reader of memory gets faster as it goes, and short in the
+// end, where everybody waits for the last one.
 template <typename Body>
 void ForEachPiece(WorkerPool* pool, const ExpertBatch& batch, const MatrixSpec& matrix,
                   const Body& body) {
   const auto segments = static_cast<uint32_t>(batch.segments.size());
-  const uint32_t piece_rows = PieceRows(matrix, segments, pool->thread_count());
-  const auto pieces = static_cast<uint32_t>(CeilDiv(matrix.rows, piece_rows));
-  ParallelEach(pool, segments * pieces, [&](uint32_t index, uint32_t thread) {
-    const uint32_t first = index % pieces * piece_rows;
-    body(batch.segments[index / pieces], first, std::min(first + piece_rows, matrix.rows), thread);
+  const uint32_t threads = pool->thread_count();
+  const uint32_t fewest = threads == 1 ? std::max(matrix.rows, 1u) : FewestRows(matrix);
+  // In units of `fewest` rows, the last of a segment's maybe less.
+  const auto of_segment = static_cast<uint32_t>(CeilDiv(matrix.rows, fewest));
+  const uint64_t all = uint64_t{segments} * of_segment;
+  std::atomic<uint64_t> next = 0;
+  ParallelEach(pool, threads, 1, [&](uint32_t, uint32_t thread) {
+    uint64_t begin = next.load(std::memory_order_relaxed);
+    while (begin < all) {
+      const uint64_t left_of_segment = of_segment - begin % of_segment;
+      const uint64_t share = std::max<uint64_t>((all - begin) / (3 * threads), 1);
+      const uint64_t end = begin + std::min(share, left_of_segment);
+      if (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
+      const uint32_t first = static_cast<uint32_t>(begin % of_segment) * fewest;
+      const auto rows = static_cast<uint32_t>((end - begin) * fewest);
+      body(batch.segments[begin / of_segment], first, std::min(first + rows, matrix.rows), thread);
+      begin = next.load(std::memory_order_relaxed);
+    }
   });
 }
 

@@ -14,9 +14,17 @@ namespace {
 
 // The first column of a row that is infinite or no number; `count`: none.
 uint32_t FirstNotFinite(const float* x, uint32_t count) {
-  // A sum of zeros, unless one of the values times zero is not zero.
+  // Sums of zeros, unless one of the values times zero is not zero. Several, for a single one would
+  // make every addition wait for the one before.
+  constexpr uint32_t kSums = 16;
+  float sums[kSums] = {};
+  uint32_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (uint32_t lane = 0; lane < kSums; ++lane) sums[lane] += x[i + lane] * 0.0f;
+  }
   float sum = 0;
-  for (uint32_t i = 0; i < count; ++i) sum += x[i] * 0.0f;
+  for (; i < count; ++i) sum += x[i] * 0.0f;
+  for (const float lane : sums) sum += lane;
   if (sum == 0.0f) return count;
   const auto bad = [](float value) { return value * 0.0f != 0.0f; };
   return static_cast<uint32_t>(std::find_if(x, x + count, bad) - x);

@@ -1,4 +1,4 @@
-// Experts in the wide arithmetic, for units with many rows: weights decoded once, a few rows at a
+// Experts in the wide arithmetic, for units with many rows: weights decoded once, a small tile at a
 // time, for panels of 16 pairs each, in F32.
 #ifndef BERTH_KERNELS_EXPERT_WIDE_EXPERT_H_
 #define BERTH_KERNELS_EXPERT_WIDE_EXPERT_H_
@@ -22,9 +22,10 @@ class WideExpert final : public ExpertMath {
   void Run(const ExpertBatch& batch) override;
 
  private:
+  // Of a thread.
   struct Scratch {
-    float* weights;  // [kWideRows][cols]
-    float* gate;     // [kWideRows][kWideLanes]
+    float* weights;  // [kWideRows][kWideCols]
+    float* gate;     // [panels][kWideRows][kWideLanes]
     float* up;
   };
 
@@ -36,8 +37,10 @@ class WideExpert final : public ExpertMath {
     return activations_.data() + uint64_t{panel} * kWideLanes * batch.call->spec->ffn;
   }
   void Pack(const ExpertBatch& batch, const Segment& segment);
-  void Decode(const Matrix& matrix, const Segment& segment, uint32_t row, uint32_t rows,
-              float* to) const;
+  // Products of weight rows [row, row + rows) with the segment's panels, which start at `panels`.
+  // `next`: the rows whose turn it is afterwards.
+  void Products(const Matrix& matrix, const Segment& segment, uint32_t row, uint32_t rows,
+                const float* panels, const std::byte* next, float* decoded, float* sums) const;
   void GateUp(const ExpertBatch& batch, const Segment& segment, uint32_t row, uint32_t rows,
               const Scratch& scratch);
   void Down(const ExpertBatch& batch, const Segment& segment, uint32_t row, uint32_t rows,
@@ -46,9 +49,9 @@ class WideExpert final : public ExpertMath {
 
   WorkerPool* pool_;
   const ExactKernels& kernels_;
-  uint32_t capacity_;        // pairs, in whole panels
-  uint64_t decoded_floats_;  // of one matrix's decoded rows
-  uint64_t thread_floats_;   // scratch of a thread: gate's and up's, and tiles
+  uint32_t capacity_;       // pairs, in whole panels
+  uint64_t sum_floats_;     // of the products of a tile with all panels
+  uint64_t thread_floats_;  // of a Scratch
   AlignedBuffer<float> inputs_, activations_, scratch_;
 };
 
