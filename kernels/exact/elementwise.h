@@ -41,7 +41,8 @@ inline float Exp(float x) {
   constexpr float kLn2High = 0x1.62e400p-1f;  // 15 bits: n times it is exact
   constexpr float kLn2Low = 0x1.7f7d1cp-20f;
   const float clamped = x > 128.0f ? 128.0f : x < -128.0f ? -128.0f : x;
-  const float n = __builtin_fmaf(clamped, kLog2E, kRound) - kRound;
+  const float rounded = __builtin_fmaf(clamped, kLog2E, kRound);
+  const float n = rounded - kRound;
   const float r = __builtin_fmaf(n, -kLn2Low, __builtin_fmaf(n, -kLn2High, clamped));
   float p = 1.0f / 5040;
   p = __builtin_fmaf(p, r, 1.0f / 720);
@@ -51,7 +52,8 @@ inline float Exp(float x) {
   p = __builtin_fmaf(p, r, 0.5f);
   p = __builtin_fmaf(p, r, 1.0f);
   p = __builtin_fmaf(p, r, 1.0f);
-  const int32_t exponent = static_cast<int32_t>(n);
+  // n from the mantissa's last bits: a NaN has no integer to convert to, and compilers know that.
+  const auto exponent = static_cast<int32_t>(ToBits(rounded) - ToBits(kRound));
   const int32_t first = exponent >> 1;
   const int32_t second = exponent - first;
   p *= FromBits(static_cast<uint32_t>(first + 127) << 23);

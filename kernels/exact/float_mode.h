@@ -10,7 +10,16 @@
 #include <cfenv>
 #endif
 
+#include <bit>
+#include <cstdint>
+
 namespace berth::kernels {
+
+// What is stored for a result that is no number: which NaN an operation gives differs between
+// processors, and on one of them between what the operands were.
+inline float WithOneNan(float value) {
+  return value == value ? value : std::bit_cast<float>(uint32_t{0x7fc00000});
+}
 
 class FloatMode {
  public:

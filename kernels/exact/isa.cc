@@ -1,5 +1,9 @@
 #include "kernels/exact/isa.h"
 
+#if defined(BERTH_HAVE_X86_KERNELS)
+#include <cpuid.h>
+#endif
+
 #include <array>
 #include <string>
 
@@ -13,6 +17,14 @@ namespace {
 constexpr std::array<std::string_view, 4> kNames = {"scalar", "avx2", "avx512", "avx512-vbmi"};
 constexpr std::array<Isa, 4> kIsas = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vbmi};
 
+#if defined(BERTH_HAVE_X86_KERNELS)
+// clang's __builtin_cpu_supports does not know this one. Its registers are AVX2's.
+bool HasF16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
 // __builtin_cpu_supports asks the operating system, too: whether it saves the wide registers.
 bool Runs(Isa isa) {
 #if defined(BERTH_HAVE_X86_KERNELS)
@@ -20,8 +32,7 @@ bool Runs(Isa isa) {
     case Isa::kScalar:
       return true;
     case Isa::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-             __builtin_cpu_supports("f16c");
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && HasF16c();
     case Isa::kAvx512:
       return Runs(Isa::kAvx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&

@@ -62,7 +62,7 @@ struct Matrix {
 // scale * (weight * (W x)) + bias: the scale stands for the weights' own, so it comes before the
 // bias; the router's weight, where it goes to the input, passes through W.
 inline float ApplySiblings(float product, float weight, float scale, float bias) {
-  return scale * (weight * product) + bias;
+  return WithOneNan(scale * (weight * product) + bias);
 }
 
 // Segments that are run together.

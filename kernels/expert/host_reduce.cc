@@ -21,6 +21,7 @@ void SumPiece(const ReduceCall& call, uint64_t row, uint32_t begin, uint32_t cou
     const float* partial = call.partials + pair * call.hidden + begin;
     for (uint32_t i = 0; i < count; ++i) sums[i] += weight * partial[i];
   }
+  for (uint32_t i = 0; i < count; ++i) sums[i] = WithOneNan(sums[i]);
 }
 
 void StorePiece(const float* sums, uint32_t count, DataType type, void* y, size_t at) {

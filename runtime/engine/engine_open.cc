@@ -88,7 +88,9 @@ Result<kernels::DeviceOptions> Engine::ComputeOptions() const {
   kernels::DeviceOptions device;
   device.threads = options_.threads;
   if (options_.pin_threads) {
-    const uint32_t threads = options_.threads > 0 ? options_.threads : kernels::UsableProcessors();
+    // Workers beyond the last place begin at the first again.
+    const uint32_t usable = kernels::UsableProcessors();
+    const uint32_t threads = options_.threads > 0 ? std::min(options_.threads, usable) : usable;
     device.processors = arena::ReadTopology().PlaceWorkers(threads);
   }
   BERTH_ASSIGN_OR_RETURN(device.arithmetic, ArithmeticOf(options_));

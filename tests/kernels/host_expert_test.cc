@@ -5,6 +5,7 @@
 #include <xmmintrin.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -371,6 +372,35 @@ TEST(HostExpert, TheCallersFloatEnvironmentDoesNotMatterAndComesBack) {
     _mm_setcsr(before);
     EXPECT_EQ(after, kOther);
     EXPECT_TRUE(Same(got, expected)) << ArithmeticName(math.arithmetic);
+  }
+}
+
+// Products that are infinite under a scale of zero: what comes of it has a sign on some processors.
+TEST(HostExpert, WhatIsNoNumberIsTheOneQuietNan) {
+  LayerOptions options;
+  options.gate_up_type = options.down_type = TensorType::kBF16;
+  options.hidden = 40;
+  options.ffn = 8;
+  options.conventions.activation = Activation::kReluGate;
+  Layer layer(options);
+  for (std::vector<std::byte>& unit : layer.units) {
+    for (size_t i = 0; i < unit.size(); i += 2) {
+      const uint16_t large = 0x7f00;  // 1.7e38
+      std::memcpy(&unit[i], &large, sizeof(large));
+    }
+  }
+  layer.spec.down_sibling.scale.assign(layer.spec.experts, 0.0f);
+  Step step(layer, 3, 2);
+  std::fill(step.x.begin(), step.x.end(), 1.0f);
+  for (HostMath math : {kF32, kExact, kWide}) {
+    for (const Isa isa : UsableIsas()) {
+      math.isa = isa;
+      const std::vector<float> partials = step.Run(layer, 1, math);
+      for (size_t i = 0; i < partials.size(); ++i) {
+        ASSERT_EQ(std::bit_cast<uint32_t>(partials[i]), 0x7fc00000u)
+            << ArithmeticName(math.arithmetic) << " " << IsaName(isa) << " result " << i;
+      }
+    }
   }
 }
 

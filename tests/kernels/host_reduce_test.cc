@@ -1,6 +1,7 @@
 // The weighted sum of a step's partial results.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -85,6 +86,30 @@ TEST(HostReduce, RoundsOnceToHalves) {
   for (uint32_t i = 0; i < Sum::kHidden; ++i) ASSERT_EQ(y[i], F32ToF16(sum.Expected(0, i, true)));
   HostReduce(sum.Call(y.data(), DataType::kBF16, Sum::kHidden));
   for (uint32_t i = 0; i < Sum::kHidden; ++i) ASSERT_EQ(y[i], F32ToBf16(sum.Expected(0, i, true)));
+}
+
+TEST(HostReduce, WhatIsNoNumberIsTheOneQuietNan) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const int32_t ids[] = {0, 1, 0, 1};
+  const float weights[] = {0.0f, 1.0f, 1.0f, 1.0f};
+  const float partials[] = {kInfinity, 1.0f, kInfinity, -kInfinity};  // 0 * inf, inf - inf
+  float y[2] = {};
+  ReduceCall call;
+  call.rows = 2;
+  call.top_k = 2;
+  call.hidden = 1;
+  call.partials = partials;
+  call.weights = weights;
+  call.ids = ids;
+  call.y = y;
+  call.y_stride = 1;
+  HostReduce(call);
+  for (const float value : y) EXPECT_EQ(std::bit_cast<uint32_t>(value), 0x7fc00000u);
+  uint16_t halves[2] = {};
+  call.y = halves;
+  call.y_type = DataType::kF16;
+  HostReduce(call);
+  for (const uint16_t half : halves) EXPECT_EQ(half, 0x7e00u);
 }
 
 TEST(HostReduce, NothingIsSafe) {

@@ -187,6 +187,7 @@ TEST_F(BadInput, FlagsThatAreNotKnown) {
   ExpectRun({"--chunk", "4294967296"}, 2, "--chunk");
   ExpectRun({"--chunk", "1.5"}, 2, "--chunk");
   ExpectRun({"--streams", "0"}, 2, "--streams");
+  ExpectRun({"--threads", "4294967295"}, 2, "at most 1024");  // and no place is looked for each
   ExpectRun({"--sweep-share", "1.5"}, 2, "--sweep-share");
   ExpectRun({"--profile", "/nowhere.json"}, 2, "/nowhere.json");
   ExpectRun({"--config", "/nowhere.toml"}, 2, "/nowhere.toml");

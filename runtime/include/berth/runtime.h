@@ -53,7 +53,8 @@ struct Step {
   uint32_t layer = 0;
   uint32_t rows = 0;  // 1 .. max_rows
   // Inputs [rows][hidden] in host memory, x_stride elements apart (0: hidden), aligned to their
-  // element. Read before Enqueue returns. What is not finite gives what is not finite.
+  // element. Read before Enqueue returns. A row that is routed to somebody and not finite fails the
+  // step.
   const void* x = nullptr;
   DataType x_type = DataType::kF32;
   size_t x_stride = 0;
