@@ -1,4 +1,5 @@
 // AVX-512: element-wise steps, and every quantized format by way of its plain code.
+#include "kernels/exact/any_dot.h"
 #include "kernels/exact/avx512_frame.h"
 #include "kernels/exact/elementwise.h"
 #include "kernels/exact/kernel_sets.h"
@@ -47,46 +48,12 @@ struct Any {
   }
 };
 
-template <Minima kMinimaOf, bool kHasTwoScales>
-void DotAny(const DotCall& call) {
-  using Format = Any<kMinimaOf, kHasTwoScales>;
-  const uint32_t group_blocks = WeightGroup::kWeights / call.format->block_elements;
-  typename Format::Group group;
-  memset(&group, 0, sizeof(group));
-  for (uint32_t w = 0; w < call.weight_rows; ++w) {
-    const std::byte* from = call.weights + w * call.row_bytes;
-    __m256 sums[kMaxDotRows];
-    for (__m256& sum : sums) sum = _mm256_setzero_ps();
-    for (uint32_t col = 0; col < call.cols; col += 256) {
-      const uint32_t cols = call.cols - col < 256 ? call.cols - col : 256;
-      call.format->unpack(from, cols / call.format->block_elements, &group.weights);
-      from += size_t{group_blocks} * call.format->block_bytes;
-      Format::Split(&group);
-      const __m256 mask = LaneMask(cols / 32);
-      for (uint32_t r = 0; r < call.row_count; ++r) {
-        sums[r] =
-            _mm256_blendv_ps(sums[r], AddGroup<Format>(group, call.rows[r], col, sums[r]), mask);
-      }
-    }
-    for (uint32_t r = 0; r < call.row_count; ++r) {
-      call.out[r * call.out_stride + w] = Total(sums[r]);
-    }
-  }
-}
-
-void DotAnyKind(const DotCall& call) {
-  const GroupKind& kind = call.format->kind;
-  if (kind.two_scales) return DotAny<Minima::kNone, true>(call);
-  if (!kind.minima) return DotAny<Minima::kNone, false>(call);
-  kind.halves ? DotAny<Minima::kHalves, false>(call) : DotAny<Minima::kBlocks, false>(call);
-}
-
 }  // namespace
 
 DotKernel Avx512AnyDot(TensorType type) {
   // Float weights walk through eight blocks at once: there is nothing for wider vectors to do.
   if (type == TensorType::kF16 || type == TensorType::kBF16) return Avx2AnyDot(type);
-  return &DotAnyKind;
+  return &DotAnyKind<Any>;
 }
 
 bool Avx512Quantize(const float* x, uint32_t cols, int8_t* q, float* d, int16_t* sums, float* s) {

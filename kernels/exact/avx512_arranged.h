@@ -14,6 +14,7 @@
 #include "kernels/exact/avx512_orders.h"
 #include "kernels/exact/kernel_sets.h"
 #include "kernels/exact/row_end.h"
+#include "kernels/exact/row_pairs.h"
 
 namespace berth::kernels {
 namespace {
@@ -231,29 +232,10 @@ class RowPair {
   const Overlap overlap_;
 };
 
+// 72 to 84 KiB of stack.
 template <typename Format>
 void DotArranged(const DotCall& call) {
-  constexpr uint32_t kMaxGroups = 192;  // 72 to 84 KiB of stack
-  const uint32_t groups = (call.cols + 255) / 256;
-  if (groups > kMaxGroups) return Avx512AnyDot(call.format->type)(call);
-  const uint32_t at_once = kMaxGroups / groups;
-  ArrangedFor<Format> rows[kMaxGroups];
-  for (uint32_t first = 0; first < call.row_count; first += at_once) {
-    const uint32_t left = call.row_count - first;
-    const uint32_t count = left < at_once ? left : at_once;
-    for (uint32_t r = 0; r < count; ++r) {
-      ArrangeRow<Format>(call.rows[first + r], call.cols, rows + r * groups);
-    }
-    RowPair<Format> pair(call, rows, count);
-    for (uint32_t w = 0; w < call.weight_rows; w += 2) {
-      const bool alone = w + 1 == call.weight_rows;
-      if (count == 1) {
-        pair.template Dot<true>(w, alone, first);
-      } else {
-        pair.template Dot<false>(w, alone, first);
-      }
-    }
-  }
+  DotInRowPairs<ArrangedFor<Format>, RowPair<Format>, &ArrangeRow<Format>, &Avx512AnyDot>(call);
 }
 
 }  // namespace
