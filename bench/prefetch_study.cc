@@ -5,36 +5,22 @@
 //   prefetch_study TRACE [--profile NAME] [--unit-bytes N] [--passes N] [--host-tier SHARE]
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "runtime/config/machine_profile.h"
+#include "bench/study.h"
 #include "runtime/run/prefetch_choice.h"
-#include "runtime/simulate/simulate.h"
-#include "runtime/trace/trace.h"
 
 namespace berth {
 namespace {
 
-struct Study {
-  std::string trace;
-  std::string profile = "2x7900xtx";
-  uint64_t unit_bytes = 2329600;
-  uint64_t passes = 4000;  // of each half
-  double host_tier = 0;    // share of the units that RAM keeps
-};
-
 class Bench {
  public:
-  explicit Bench(const Study& study) : study_(study) {}
+  explicit Bench(const bench::Study& study) : study_(study), flags_(study.flags) {}
 
   Status Run() {
-    BERTH_ASSIGN_OR_RETURN(trace_, TraceFile::Open(study_.trace));
-    BERTH_ASSIGN_OR_RETURN(profile_, FindMachineProfile(study_.profile));
-    const TraceInfo& info = trace_->info();
+    const TraceInfo& info = study_.trace->info();
     const auto requests = static_cast<uint32_t>(info.request_rows.size());
     first_.resize(requests / 2);
     std::iota(first_.begin(), first_.end(), 0u);
@@ -43,49 +29,27 @@ class Bench {
     std::printf(
         "%s on %s, units of %llu bytes, RAM keeps %.0f %% of them; the second half's first "
         "%llu passes\n",
-        study_.trace.c_str(), profile_.name.c_str(),
-        static_cast<unsigned long long>(study_.unit_bytes), 100 * study_.host_tier,
-        static_cast<unsigned long long>(study_.passes));
+        flags_.trace.c_str(), study_.profile.name.c_str(),
+        static_cast<unsigned long long>(flags_.unit_bytes), 100 * flags_.share,
+        static_cast<unsigned long long>(flags_.passes));
     for (const double share : {0.25, 0.5, 0.75}) BERTH_RETURN_IF_ERROR(Table(share));
     return Status();
   }
 
  private:
   SimulateOptions Options(double share, const std::vector<uint32_t>& requests) const {
-    const TraceInfo& info = trace_->info();
-    const uint64_t units = static_cast<uint64_t>(info.layers) * info.experts;
-    const size_t cards = std::max<size_t>(1, profile_.cards.size());
-    SimulateOptions options;
-    options.profile = profile_;
-    options.stated.unit_bytes = {study_.unit_bytes};
-    RunOptions& run = options.run;
-    run.trace = study_.trace;
-    run.passes.requests = requests;
-    run.passes.max_passes = study_.passes;
-    run.runtime.cards.clear();
-    for (size_t c = 0; c < cards; ++c) {
-      CardConfig card;
-      if (!profile_.cards.empty()) card.device = profile_.cards[c].card;
-      const auto slots = static_cast<uint64_t>(share * static_cast<double>(units / cards));
-      card.arena_bytes = slots * ((study_.unit_bytes + 255) / 256 * 256);
-      run.runtime.cards.push_back(card);
-    }
-    // A slot of RAM has room for the rounding of direct reads.
-    run.runtime.host_tier_bytes = static_cast<uint64_t>(
-        study_.host_tier * static_cast<double>(units * (study_.unit_bytes + 8192)));
-    if (profile_.storage.bytes_in_flight > 0) {
-      run.runtime.read_bytes_in_flight = profile_.storage.bytes_in_flight;
-    }
+    SimulateOptions options = study_.Options(share, flags_.share);
+    options.run.passes.requests = requests;
     return options;
   }
 
   // Nothing to wait for: every unit is there before the first step.
   Result<double> ResidentMs() {
     SimulateOptions options = Options(1, second_);
-    const TraceInfo& info = trace_->info();
+    const TraceInfo& info = study_.trace->info();
     options.run.runtime.heat.assign(static_cast<size_t>(info.layers) * info.experts, 1);
     options.run.runtime.preload = true;
-    BERTH_ASSIGN_OR_RETURN(const RunReport report, Simulate(options, trace_.get()));
+    BERTH_ASSIGN_OR_RETURN(const RunReport report, Simulate(options, study_.trace.get()));
     return MsOf(report);
   }
   static double MsOf(const RunReport& report) {
@@ -103,8 +67,8 @@ class Bench {
       for (const uint32_t units : {0u, 1u, 2u, 4u, 8u}) {
         if (units == 0 && ahead == 2) continue;
         SimulateOptions options = Options(share, second_);
-        options.run.prefetch = {units * study_.unit_bytes, ahead};
-        BERTH_ASSIGN_OR_RETURN(const RunReport report, Simulate(options, trace_.get()));
+        options.run.prefetch = {units * flags_.unit_bytes, ahead};
+        BERTH_ASSIGN_OR_RETURN(const RunReport report, Simulate(options, study_.trace.get()));
         if (units == 0) none = MsOf(report);
         Row(ahead, units, none, resident, report);
       }
@@ -131,38 +95,37 @@ class Bench {
                 units, MsOf(report), 100 * (none - MsOf(report)) / (none - resident),
                 100.0 * static_cast<double>(hits) / static_cast<double>(requests),
                 of_admitted(used), of_admitted(wasted),
-                static_cast<double>(admitted * study_.unit_bytes) / passes / 1e6,
+                static_cast<double>(admitted * flags_.unit_bytes) / passes / 1e6,
                 static_cast<double>(wasted_bytes) / passes / 1e6);
     std::fflush(stdout);
   }
 
   Status Chosen(double share, uint32_t ahead, double none) {
-    const TraceInfo& info = trace_->info();
+    const TraceInfo& info = study_.trace->info();
     SimulateOptions options = Options(share, first_);
-    const std::vector<uint64_t> unit_bytes(info.layers, study_.unit_bytes);
+    const std::vector<uint64_t> unit_bytes(info.layers, flags_.unit_bytes);
     BERTH_ASSIGN_OR_RETURN(
         const PrefetchChoice choice,
         ChoosePrefetch(unit_bytes, MostPrefetchUnits(info.experts, info.top_k, 1),
                        [&](uint64_t bytes) -> Result<double> {
                          options.run.prefetch = {bytes, ahead};
                          BERTH_ASSIGN_OR_RETURN(const RunReport report,
-                                                Simulate(options, trace_.get()));
+                                                Simulate(options, study_.trace.get()));
                          return report.wall_s;
                        }));
     options = Options(share, second_);
     options.run.prefetch = {choice.step_bytes, ahead};
-    BERTH_ASSIGN_OR_RETURN(const RunReport report, Simulate(options, trace_.get()));
+    BERTH_ASSIGN_OR_RETURN(const RunReport report, Simulate(options, study_.trace.get()));
     const double slower = 100 * (MsOf(report) / none - 1);
     std::printf("  chosen on the first half, %u ahead: %llu units/step, %+.2f %% against none%s\n",
-                ahead, static_cast<unsigned long long>(choice.step_bytes / study_.unit_bytes),
+                ahead, static_cast<unsigned long long>(choice.step_bytes / flags_.unit_bytes),
                 slower, slower > 1 ? ": MORE THAN 1 % SLOWER" : "");
     return slower > 1 ? InternalError("the chosen budget is more than 1 % slower than none")
                       : Status();
   }
 
-  const Study study_;
-  std::unique_ptr<TraceFile> trace_;
-  MachineProfile profile_;
+  const bench::Study& study_;
+  const bench::StudyFlags& flags_;
   std::vector<uint32_t> first_, second_;
 };
 
@@ -170,27 +133,10 @@ class Bench {
 }  // namespace berth
 
 int main(int argc, char** argv) {
-  berth::Study study;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    if (flag.rfind("--", 0) != 0) {
-      study.trace = flag;
-      continue;
-    }
-    if (++i == argc) return 2;
-    if (flag == "--profile") study.profile = argv[i];
-    if (flag == "--unit-bytes") study.unit_bytes = std::strtoull(argv[i], nullptr, 10);
-    if (flag == "--passes") study.passes = std::strtoull(argv[i], nullptr, 10);
-    if (flag == "--host-tier") study.host_tier = std::strtod(argv[i], nullptr);
-  }
-  if (study.trace.empty() || study.unit_bytes == 0) {
-    std::fprintf(stderr,
-                 "prefetch_study TRACE [--profile NAME] [--unit-bytes N] [--passes N] "
-                 "[--host-tier SHARE]\n");
-    return 2;
-  }
-  const berth::Status status = berth::Bench(study).Run();
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "prefetch_study: %s\n", status.ToString().c_str());
-  return 1;
+  berth::bench::StudyFlags flags;
+  flags.passes = 4000;  // of each half
+  return berth::bench::RunStudy(
+      argc, argv, flags, "What prefetch from early routers brings and wastes", "--host-tier",
+      "Share of the units that RAM keeps",
+      [](const berth::bench::Study& study) { return berth::Bench(study).Run(); });
 }
