@@ -14,6 +14,20 @@
 
 #include "kernels/host/worker_pool.h"
 
+// oneTBB's record of an observer is freed by the last thread that leaves the arena, and a process
+// that ends right after its pool does not wait for that.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BERTH_ADDRESS_SANITIZER 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(BERTH_ADDRESS_SANITIZER)
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:tbb::detail::r1::observe\n"; }
+extern "C" const char* __lsan_default_options();
+extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
+#endif
+
 namespace berth::kernels {
 namespace {
 
