@@ -102,7 +102,10 @@ Result<kernels::DeviceOptions> Engine::ComputeOptions() const {
 
 Status Engine::OpenCards() {
   BERTH_ASSIGN_OR_RETURN(const kernels::DeviceOptions compute, ComputeOptions());
-  info_.isa = kernels::IsaName(compute.isa);
+  // F32 is one portable loop, whatever the set.
+  if (compute.arithmetic.mode == kernels::ArithmeticMode::kExact) {
+    info_.isa = kernels::IsaName(compute.isa);
+  }
   for (const CardConfig& config : options_.cards) {
     kernels::DeviceOptions device = compute;
     device.name = config.device;

@@ -191,13 +191,13 @@ void RunFlags::AddTo(CLI::App* app) {
       ->capture_default_str()
       ->group(replay);
   AddWhole(app, "--exact-rows", &runtime_.exact_rows,
-           "Rows of a unit in a step up to which exact holds; more run wide")
+           "Rows of a unit in a step up to which exact holds, at most 64; more run wide")
       ->group(replay);
   app->add_option("--isa", runtime_.isa,
                   "Instruction set of expert math: auto, scalar, avx2, avx512 or avx512-vbmi")
       ->capture_default_str()
       ->group(replay);
-  app->add_flag("--no-pin", no_pin_, "Let the system move the threads of expert math")
+  app->add_flag("--no-pin", no_pin_, "Let the system move the workers of expert math (a stream's own thread is never held)")
       ->group(replay);
   AddWhole(app, "--seed", &runtime_.seed, "Of the inputs, and of policies that draw numbers")
       ->group(replay);

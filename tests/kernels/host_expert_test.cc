@@ -10,10 +10,12 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/formats/format.h"
+#include "kernels/host/worker_pool.h"
 #include "tests/kernels/expert_model.h"
 #include "tests/new_counter.h"
 
@@ -71,7 +73,10 @@ struct Step {
   }
   std::vector<float> Run(const Layer& layer, uint32_t threads, const HostMath& math = kF32) const {
     TestPool pool(threads);
-    HostExpertWorkspace workspace(&pool, layer.spec.hidden, layer.spec.ffn, rows * top_k, math);
+    return RunOn(&pool, layer, math);
+  }
+  std::vector<float> RunOn(WorkerPool* pool, const Layer& layer, const HostMath& math) const {
+    HostExpertWorkspace workspace(pool, layer.spec.hidden, layer.spec.ffn, rows * top_k, math);
     std::vector<float> partials = Poison(layer);
     const Grouping grouping = testing::GroupBackwards(ids, layer);
     const Status ran = workspace.Run(Call(layer, grouping, partials.data()), grouping.addresses);
@@ -358,20 +363,30 @@ TEST(HostExpert, TheCallersFloatEnvironmentDoesNotMatterAndComesBack) {
   options.gate_up_type = TensorType::kQ4_K;
   const Layer layer(options);
   Step step(layer, 3, 2);
-  // Small enough that denormals come up on the way.
-  for (size_t i = 0; i < step.x.size(); ++i) step.x[i] *= 0x1p-120f;
-  for (const HostMath& math : {kF32, kExact, kWide}) {
-    const std::vector<float> expected = step.Run(layer, 1, math);
-    EXPECT_TRUE(std::any_of(expected.begin(), expected.end(), [](float v) { return v != 0; }));
-    // Flush to zero, denormals are zero, round up.
-    constexpr unsigned kOther = 0x1f80 | 0x8000 | 0x0040 | 0x4000;
-    const unsigned before = _mm_getcsr();
-    _mm_setcsr(kOther);
-    const std::vector<float> got = step.Run(layer, 1, math);
-    const unsigned after = _mm_getcsr() & ~0x3fu;
-    _mm_setcsr(before);
-    EXPECT_EQ(after, kOther);
-    EXPECT_TRUE(Same(got, expected)) << ArithmeticName(math.arithmetic);
+  // Small enough that denormals come up on the way, and large enough that something is left.
+  for (float& x : step.x) x *= 0x1p-62f;
+  // Flush to zero, denormals are zero, round up.
+  constexpr unsigned kOther = 0x1f80 | 0x8000 | 0x0040 | 0x4000;
+  for (const Isa isa : UsableIsas()) {
+    for (HostMath math : {kF32, kExact, kWide}) {
+      math.isa = isa;
+      const std::vector<float> expected = step.Run(layer, 1, math);
+      EXPECT_TRUE(std::any_of(expected.begin(), expected.end(), [](float v) {
+        return v != 0 && std::fpclassify(v) == FP_SUBNORMAL;
+      }));
+      for (const uint32_t threads : {1u, 3u}) {
+        const unsigned before = _mm_getcsr();
+        _mm_setcsr(kOther);
+        // Threads begin in the mode of who makes them.
+        const std::unique_ptr<WorkerPool> pool = MakeThreadWorkerPool(threads);
+        const std::vector<float> got = step.RunOn(pool.get(), layer, math);
+        const unsigned after = _mm_getcsr() & ~0x3fu;
+        _mm_setcsr(before);
+        EXPECT_EQ(after, kOther);
+        EXPECT_TRUE(Same(got, expected))
+            << ArithmeticName(math.arithmetic) << " " << IsaName(isa) << " " << threads;
+      }
+    }
   }
 }
 

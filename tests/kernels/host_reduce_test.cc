@@ -1,8 +1,10 @@
 // The weighted sum of a step's partial results.
 #include <gtest/gtest.h>
+#include <xmmintrin.h>
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -86,6 +88,22 @@ TEST(HostReduce, RoundsOnceToHalves) {
   for (uint32_t i = 0; i < Sum::kHidden; ++i) ASSERT_EQ(y[i], F32ToF16(sum.Expected(0, i, true)));
   HostReduce(sum.Call(y.data(), DataType::kBF16, Sum::kHidden));
   for (uint32_t i = 0; i < Sum::kHidden; ++i) ASSERT_EQ(y[i], F32ToBf16(sum.Expected(0, i, true)));
+}
+
+TEST(HostReduce, TheCallersFloatEnvironmentDoesNotMatterAndComesBack) {
+  Sum sum;
+  for (float& partial : sum.partials) partial *= 0x1p-126f;
+  std::vector<float> expected(Sum::kRows * Sum::kHidden), got(expected.size());
+  HostReduce(sum.Call(expected.data(), DataType::kF32, Sum::kHidden));
+  constexpr unsigned kOther = 0x1f80 | 0x8000 | 0x0040 | 0x4000;
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(kOther);
+  HostReduce(sum.Call(got.data(), DataType::kF32, Sum::kHidden));
+  const unsigned after = _mm_getcsr() & ~0x3fu;
+  _mm_setcsr(before);
+  EXPECT_EQ(after, kOther);
+  EXPECT_NE(expected[0], 0.0f);
+  EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)), 0);
 }
 
 TEST(HostReduce, WhatIsNoNumberIsTheOneQuietNan) {
