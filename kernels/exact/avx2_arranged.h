@@ -123,10 +123,6 @@ void ArrangeRow(const ActivationRow& row, uint32_t cols, ArrangedFor<Format>* to
   }
 }
 
-// How far ahead of the weights in use the next ones are asked for. The processor does so itself,
-// but not across pages.
-constexpr int kAheadBytes = 3072;
-
 template <typename Format>
 class RowPair {
  public:
@@ -170,9 +166,7 @@ class RowPair {
   void AddRow(const uint8_t* from, uint32_t row_count, __m256* sums) {
     uint32_t g = 0;
     for (; g < call_.cols / 256; ++g, from += kGroupBytes) {
-      for (int i = 0; i < kGroupBytes; i += 64) {
-        _mm_prefetch(reinterpret_cast<const char*>(from + kAheadBytes + i), _MM_HINT_T0);
-      }
+      Prefetch<kGroupBytes>(from);
       Add(from, from + kGroupBytes / 2, g, row_count, sums);
     }
     if constexpr (Format::kElements < 256) {
