@@ -129,12 +129,12 @@ class RowPair {
         overlap_(call.cols % 256 / 32) {}
 
   // Weight rows w and, unless `alone`, w + 1; activation rows from `first` on.
-  template <bool kOneRow>
+  template <uint32_t kRows>
   void Dot(uint32_t w, bool alone, uint32_t first) {
     const uint8_t* a = Bytes(call_.weights) + size_t{w} * call_.row_bytes;
     const uint8_t* b = alone ? a : a + call_.row_bytes;
-    const uint32_t row_count = kOneRow ? 1 : row_count_;
-    __m512 sums[kOneRow ? 1 : kMaxDotRows];
+    const uint32_t row_count = kRows < kMaxDotRows ? kRows : row_count_;
+    __m512 sums[kRows];
     for (uint32_t r = 0; r < row_count; ++r) sums[r] = _mm512_setzero_ps();
     uint32_t g = 0;
     for (; g < call_.cols / 256; ++g) {
