@@ -123,10 +123,6 @@ void ArrangeRow(const ActivationRow& row, uint32_t cols, ArrangedFor<Format>* to
   }
 }
 
-// How far ahead of the weights in use the next ones are asked for. The processor does so itself,
-// but not across pages.
-constexpr int kAheadBytes = 3072;
-
 template <typename Format>
 class RowPair {
  public:
@@ -134,12 +130,12 @@ class RowPair {
       : call_(call), rows_(rows), row_count_(row_count), groups_((call.cols + 255) / 256) {}
 
   // Weight rows w and, unless `alone`, w + 1; activation rows from `first` on.
-  template <bool kOneRow>
+  template <uint32_t kRows>
   void Dot(uint32_t w, bool alone, uint32_t first) {
     const uint8_t* const a = Bytes(call_.weights) + size_t{w} * call_.row_bytes;
     const uint8_t* const b = alone ? a : a + call_.row_bytes;
-    const uint32_t row_count = kOneRow ? 1 : row_count_;
-    __m256 first_sums[kOneRow ? 1 : kMaxDotRows], second_sums[kOneRow ? 1 : kMaxDotRows];
+    const uint32_t row_count = kRows < kMaxDotRows ? kRows : row_count_;
+    __m256 first_sums[kRows], second_sums[kRows];
     for (uint32_t r = 0; r < row_count; ++r) first_sums[r] = second_sums[r] = _mm256_setzero_ps();
     AddRow(a, row_count, first_sums);
     if (!alone) AddRow(b, row_count, second_sums);
@@ -170,9 +166,7 @@ class RowPair {
   void AddRow(const uint8_t* from, uint32_t row_count, __m256* sums) {
     uint32_t g = 0;
     for (; g < call_.cols / 256; ++g, from += kGroupBytes) {
-      for (int i = 0; i < kGroupBytes; i += 64) {
-        _mm_prefetch(reinterpret_cast<const char*>(from + kAheadBytes + i), _MM_HINT_T0);
-      }
+      Prefetch<kGroupBytes>(from);
       Add(from, from + kGroupBytes / 2, g, row_count, sums);
     }
     if constexpr (Format::kElements < 256) {

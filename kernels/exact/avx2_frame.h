@@ -28,7 +28,7 @@ inline __m128i Load128(const void* from) {
 
 // Weights come from memory, and the processor's own prefetcher stops at the end of every page. What
 // lies so far ahead may belong to somebody else; a prefetch of it is harmless.
-constexpr uint32_t kPrefetchBytes = 2048;
+constexpr uint32_t kPrefetchBytes = 3072;
 template <uint32_t kBytes>
 inline void Prefetch(const void* from) {
   const char* const ahead = static_cast<const char*>(from) + kPrefetchBytes;

@@ -118,10 +118,6 @@ inline __m512 AddArranged(const typename Format::Group& group, const ArrangedFor
   return sums;
 }
 
-// How far ahead of the weights in use the next ones are asked for. The processor does so itself,
-// but not across pages.
-constexpr int kAheadBytes = 3072;
-
 template <typename Format>
 class RowPair {
  public:
@@ -133,18 +129,19 @@ class RowPair {
         overlap_(call.cols % 256 / 32) {}
 
   // Weight rows w and, unless `alone`, w + 1; activation rows from `first` on.
-  template <bool kOneRow>
+  template <uint32_t kRows>
   void Dot(uint32_t w, bool alone, uint32_t first) {
     const uint8_t* a = Bytes(call_.weights) + size_t{w} * call_.row_bytes;
     const uint8_t* b = alone ? a : a + call_.row_bytes;
-    const uint8_t* ahead = a + kAheadBytes;
-    const uint32_t row_count = kOneRow ? 1 : row_count_;
-    __m512 sums[kOneRow ? 1 : kMaxDotRows];
+    const uint32_t row_count = kRows < kMaxDotRows ? kRows : row_count_;
+    __m512 sums[kRows];
     for (uint32_t r = 0; r < row_count; ++r) sums[r] = _mm512_setzero_ps();
     uint32_t g = 0;
     for (; g < call_.cols / 256; ++g) {
-      for (int i = 0; i < 2 * kGroupBytes; i += 64) _mm_prefetch(ahead + i, _MM_HINT_T0);
-      ahead += 2 * kGroupBytes;
+      // Both rows: ahead of the first alone, the second row's beginning would be asked for as it is
+      // needed.
+      Prefetch<kGroupBytes>(a);
+      Prefetch<kGroupBytes>(b);
       Add<2>(a, b, g, row_count, sums);
       a += kGroupBytes;
       b += kGroupBytes;

@@ -85,12 +85,14 @@ struct Q2_0 {
   static void Load(const uint8_t* a, const uint8_t* b, Group* to) {
     SplitPlanes(kQuads == 2 ? LoadFour<kBytes>(a + 2) : LoadTwo<kBytes>(a + 2), to->first);
     SplitPlanes(kQuads == 2 ? LoadFour<kBytes>(b + 2) : LoadTwo<kBytes>(b + 2), to->second);
-    uint64_t words[4] = {};  // scales of a part: first row twice, second row twice
-    for (int part = 0; part < 2 * kQuads; ++part) {
-      words[part] =
-          (LoadU16(a + kBytes * part) | uint64_t{LoadU16(b + kBytes * part)} << 32) * 0x00010001;
-    }
-    to->d = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(words)));
+    // Scales, one a block of 64: twice the first row's, twice the second's.
+    const __m512i twice = _mm512_castsi256_si512(
+        _mm256_setr_epi16(0, 0, 0, 0, 9, 9, 9, 9, 18, 18, 18, 18, 27, 27, 27, 27));
+    const __m512i first = kQuads == 2 ? Load512(a) : _mm512_zextsi256_si512(Load256(a));
+    const __m512i second = kQuads == 2 ? Load512(b) : _mm512_zextsi256_si512(Load256(b));
+    const __m512i words = _mm512_mask_permutexvar_epi16(_mm512_permutexvar_epi16(twice, first),
+                                                        0xcccccccc, twice, second);
+    to->d = _mm512_cvtph_ps(_mm512_castsi512_si256(words));
   }
   template <int>
   static __m512i Integers(const Group& group, const Arranged& x) {

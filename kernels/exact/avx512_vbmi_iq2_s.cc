@@ -82,8 +82,9 @@ inline void ToPlanes(__m512i codes, __m512i signs, __m512i (&planes)[4]) {
 struct Codebook {
   // Codes of weights 0 and 1 below, the nibble above.
   alignas(64) uint8_t lower[1024];
-  // Codes of weights 5 to 7 from bit 2 on; bit 0: their parity.
-  ByteTable from, to, at;
+  // Codes of weights 5 to 7 from bit 2 on; bit 0: their parity. `until`: the low byte of the index
+  // of the last point that has the one.
+  ByteTable from, to, until;
   // By parity (bit 0) and nibble: codes of weights 2 and 3 from bit 4 on, of 4 from bit 0 on.
   ByteTable middle;
   bool valid = true;
@@ -118,7 +119,7 @@ constexpr Codebook MakeCodebook() {
     while (at < 16 && sixteen[at] == sixteen[0]) ++at;
     book.from.bytes[i] = sixteen[0];
     book.to.bytes[i] = sixteen[15];
-    book.at.bytes[i] = static_cast<uint8_t>(at);
+    book.until.bytes[i] = static_cast<uint8_t>(16 * (i % 16) + at - 1);
     for (int j = at; j < 16; ++j) book.valid = book.valid && sixteen[j] == sixteen[15];
   }
   return book;
@@ -139,8 +140,7 @@ inline QuadCodes FindCodes(__m512i low, __m512i high) {
                                         _mm512_test_epi8_mask(high, _mm512_set1_epi8(0x20)));
   const __m512i nibble = _mm512_set1_epi8(15);
   const __m512i sixteen = _mm512_ternarylogic_epi32(nibble, _mm512_srli_epi16(low, 4), high, 0xca);
-  const __mmask64 beyond =
-      _mm512_cmpge_epu8_mask(_mm512_and_si512(low, nibble), Lookup(kCodebook.at.bytes, sixteen));
+  const __mmask64 beyond = _mm512_cmpgt_epu8_mask(low, Lookup(kCodebook.until.bytes, sixteen));
   const __m512i upper = _mm512_mask_blend_epi8(beyond, Lookup(kCodebook.from.bytes, sixteen),
                                                Lookup(kCodebook.to.bytes, sixteen));
   const __m512i lower = LookupLong<1024>(kCodebook.lower, index);
@@ -161,16 +161,43 @@ struct alignas(64) BlockColumns {
 // Byte c of a lane: the quad that begins with this weight of the block.
 constexpr int kLaneOrder[2][4] = {{0, 8, 4, 12}, {20, 28, 16, 24}};
 
-void ToBlocks(const ActivationRow& row, uint32_t col, BlockColumns* to) {
-  for (int half = 0; half < 2; ++half) {
-    for (int block = 0; block < 8; ++block) {
-      const int8_t* const q = row.q + col + 32 * block;
-      for (int c = 0; c < 4; ++c) {
-        for (int j = 0; j < 4; ++j) to->q[half][j][4 * block + c] = q[kLaneOrder[half][c] + j];
-      }
-      to->offset[half][block] = -kOffset * row.sums[col / 16 + 2 * block + half];
-    }
+// Of 64 columns, which are two blocks, the eight bytes of each plane of each half.
+constexpr ByteTable MakeBlockOrder() {
+  ByteTable order{};
+  for (int i = 0; i < 64; ++i) {
+    const int half = i / 32, j = i / 8 % 4, block = i / 4 % 2, c = i % 4;
+    order.bytes[i] = static_cast<uint8_t>(32 * block + kLaneOrder[half][c] + j);
   }
+  return order;
+}
+constexpr ByteTable kBlockOrder = MakeBlockOrder();
+
+inline void ToBlocks(const ActivationRow& row, uint32_t col, BlockColumns* to) {
+  const __m512i order = Load512(kBlockOrder.bytes);
+  __m512i part[4];
+  for (int i = 0; i < 4; ++i) {
+    part[i] = _mm512_permutexvar_epi8(order, Load512(row.q + col + 64 * i));
+  }
+  // Planes 0 and 2 of the halves, then 1 and 3.
+  const __m512i even01 = _mm512_unpacklo_epi64(part[0], part[1]);
+  const __m512i even23 = _mm512_unpacklo_epi64(part[2], part[3]);
+  const __m512i odd01 = _mm512_unpackhi_epi64(part[0], part[1]);
+  const __m512i odd23 = _mm512_unpackhi_epi64(part[2], part[3]);
+  for (int half = 0; half < 2; ++half) {
+    const auto of_half = [half](__m512i x, __m512i y) {
+      return half == 0 ? _mm512_shuffle_i32x4(x, y, 0x44) : _mm512_shuffle_i32x4(x, y, 0xee);
+    };
+    const __m512i even = of_half(even01, even23), odd = of_half(odd01, odd23);
+    _mm512_store_si512(to->q[half][0], _mm512_shuffle_i32x4(even, odd, 0x88));
+    _mm512_store_si512(to->q[half][2], _mm512_shuffle_i32x4(even, odd, 0xdd));
+  }
+  const __m256i sums = Load256(row.sums + col / 16);
+  const __m256i first = _mm256_srai_epi32(_mm256_slli_epi32(sums, 16), 16);
+  const __m256i second = _mm256_srai_epi32(sums, 16);
+  const __m256i factor = _mm256_set1_epi32(-kOffset);
+  auto* const offset = reinterpret_cast<__m256i*>(to->offset);
+  _mm256_store_si256(offset, _mm256_mullo_epi32(first, factor));
+  _mm256_store_si256(offset + 1, _mm256_mullo_epi32(second, factor));
   memcpy(to->d, row.d + col / 32, sizeof(to->d));
 }
 
@@ -200,20 +227,26 @@ inline QuadCodes LoadCodes(const BlockIq2_S& a, const BlockIq2_S& b) {
       0x0a0806040200fefc, 0x1a18161412100e0c, 0x2a28262422201e1c, 0x3a38363432302e2c);
   return FindCodes(Both(a.qs, b.qs), _mm512_multishift_epi64_epi8(places, qh));
 }
+// 2 s + 1 by the sub-scale s.
+alignas(64) constexpr float kOddNumbers[16] = {1,  3,  5,  7,  9,  11, 13, 15,
+                                               17, 19, 21, 23, 25, 27, 29, 31};
 inline void Load(const BlockIq2_S& a, const BlockIq2_S& b, const QuadCodes& codes,
                  BlockGroup* group) {
   const __m512i signs = Both(a.signs, b.signs);
   const __m512i second = _mm512_rol_epi32(codes.second, 16);
   const __m512i second_signs = _mm512_rol_epi32(signs, 12);  // by two points less four bits
-  const __mmask32 upper = 0xaaaaaaaa;                        // of each lane
-  const auto half = [&](__m512i x, __m512i y) { return _mm512_mask_blend_epi16(upper, x, y); };
+  // The lower half of x, the upper of y. Not under a mask: all mask registers are in use.
+  const auto half = [](__m512i x, __m512i y) {
+    return _mm512_ternarylogic_epi32(x, y, _mm512_set1_epi32(0xffff), 0xe4);
+  };
   ToPlanes(half(codes.first, second), half(signs, second_signs), group->planes[0]);
   ToPlanes(half(second, codes.first), half(second_signs, signs), group->planes[1]);
 
   const __m128i nibbles = _mm_unpacklo_epi64(LoadLow64(a.scales), LoadLow64(b.scales));
   const __m512i scales = _mm512_cvtepu8_epi32(nibbles);
-  group->scale[0] = ToScales(_mm512_slli_epi32(scales, 1));
-  group->scale[1] = ToScales(_mm512_srli_epi32(scales, 3));
+  const __m512 odd = _mm512_load_ps(kOddNumbers);
+  group->scale[0] = _mm512_permutexvar_ps(scales, odd);  // by the lowest four bits
+  group->scale[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(scales, 4), odd);
   int a_d, b_d;
   memcpy(&a_d, a.d, sizeof(a_d));
   memcpy(&b_d, b.d, sizeof(b_d));

@@ -12,8 +12,9 @@ namespace berth::kernels {
 namespace {
 
 // Arranged: a row's activations of 256 columns, in order. kArrange fills those of a row; Pair goes
-// through a pair of weight rows. Rows that there is no room for at once go in turns, and rows too
-// long for even one are left to the kernel that kOther has for the type.
+// through a pair of weight rows: Dot<n> with n activation rows or, for kMaxDotRows, with as many as
+// there are. Rows that there is no room for at once go in turns, and rows too long for even one are
+// left to the kernel that kOther has for the type.
 template <typename Arranged, typename Pair,
           void (*kArrange)(const ActivationRow& row, uint32_t cols, Arranged* to),
           DotKernel (*kOther)(TensorType type)>
@@ -32,10 +33,23 @@ void DotInRowPairs(const DotCall& call) {
     Pair pair(call, rows, count);
     for (uint32_t w = 0; w < call.weight_rows; w += 2) {
       const bool alone = w + 1 == call.weight_rows;
-      if (count == 1) {
-        pair.template Dot<true>(w, alone, first);
-      } else {
-        pair.template Dot<false>(w, alone, first);
+      // Sums of a number of rows that is known to the compiler stay in registers. Most units have
+      // few.
+      switch (count) {
+        case 1:
+          pair.template Dot<1>(w, alone, first);
+          break;
+        case 2:
+          pair.template Dot<2>(w, alone, first);
+          break;
+        case 3:
+          pair.template Dot<3>(w, alone, first);
+          break;
+        case 4:
+          pair.template Dot<4>(w, alone, first);
+          break;
+        default:
+          pair.template Dot<kMaxDotRows>(w, alone, first);
       }
     }
   }

@@ -24,6 +24,10 @@ uint64_t ColsOf(uint32_t max_hidden, uint32_t max_ffn) {
   return AlignUp(std::max(max_hidden, max_ffn), 256);
 }
 
+uint32_t PairCount(const ExpertBatch& batch) {
+  return batch.segments.back().first + batch.segments.back().pair_count;
+}
+
 // The pair whose place in the batch's scratch memory this is: segments follow each other there.
 uint32_t PairAt(const ExpertBatch& batch, uint32_t place) {
   const auto after =
@@ -91,18 +95,19 @@ void ExactExpert::Quantize(uint32_t place, const float* x, uint32_t cols) {
   rows_[place] = {x, q, d, sums, s};
 }
 
-// The inputs of gate and up, or those of down.
-void ExactExpert::QuantizeAll(const ExpertBatch& batch, bool inputs) {
+void ExactExpert::QuantizePair(const ExpertBatch& batch, uint32_t place, bool inputs) {
   const ExpertSpec& spec = *batch.call->spec;
+  if (inputs) {
+    Quantize(place, batch.Input(PairAt(batch, place)), spec.hidden);
+  } else {
+    Quantize(place, Activations(batch, place), spec.ffn);
+  }
+}
+
+void ExactExpert::QuantizeAll(const ExpertBatch& batch, bool inputs) {
   // Pair by pair: a call may be of a single unit.
-  const uint32_t pairs = batch.segments.back().first + batch.segments.back().pair_count;
-  ParallelEach(pool_, pairs, kQuantizeGrain, [&](uint32_t place, uint32_t) {
-    if (inputs) {
-      Quantize(place, batch.Input(PairAt(batch, place)), spec.hidden);
-    } else {
-      Quantize(place, Activations(batch, place), spec.ffn);
-    }
-  });
+  ParallelEach(pool_, PairCount(batch), kQuantizeGrain,
+               [&](uint32_t place, uint32_t) { QuantizePair(batch, place, inputs); });
 }
 
 // Weight rows [row, row + rows) with pairs [pair, pair + count) of the segment.
@@ -159,7 +164,24 @@ void ExactExpert::Down(const ExpertBatch& batch, const Segment& segment, uint32_
   }
 }
 
+void ExactExpert::RunAlone(const ExpertBatch& batch, const Scratch& scratch) {
+  const uint32_t pairs = PairCount(batch);
+  for (uint32_t place = 0; place < pairs; ++place) QuantizePair(batch, place, /*inputs=*/true);
+  for (const Segment& segment : batch.segments) {
+    GateUp(batch, segment, 0, batch.up.spec->rows, scratch);
+  }
+  for (uint32_t place = 0; place < pairs; ++place) QuantizePair(batch, place, /*inputs=*/false);
+  for (const Segment& segment : batch.segments) {
+    Down(batch, segment, 0, batch.down.spec->rows, scratch);
+  }
+}
+
 void ExactExpert::Run(const ExpertBatch& batch) {
+  if (pool_->thread_count() == 1) {
+    ParallelEach(pool_, 1, 1,
+                 [&](uint32_t, uint32_t thread) { RunAlone(batch, ScratchOf(thread)); });
+    return;
+  }
   QuantizeAll(batch, /*inputs=*/true);
   ForEachPiece(pool_, batch, *batch.up.spec,
                [&](const Segment& segment, uint32_t first, uint32_t last, uint32_t thread) {

@@ -31,6 +31,8 @@ class ExactExpert final : public ExpertMath {
 
   // Reads `x` of the pair at `place` of the batch in 8 bits.
   void Quantize(uint32_t place, const float* x, uint32_t cols);
+  // The input of gate and up of the pair at `place`, or that of down.
+  void QuantizePair(const ExpertBatch& batch, uint32_t place, bool inputs);
   void QuantizeAll(const ExpertBatch& batch, bool inputs);
   float* Activations(const ExpertBatch& batch, uint32_t place) {
     return activations_.data() + uint64_t{place} * batch.call->spec->ffn;
@@ -41,6 +43,8 @@ class ExactExpert final : public ExpertMath {
             const Scratch& scratch);
   void Dots(const Matrix& matrix, const Segment& segment, uint32_t pair, uint32_t count,
             uint32_t row, uint32_t rows, float* out) const;
+  // A batch as one task, for a pool of one thread: to wake a worker for each phase costs.
+  void RunAlone(const ExpertBatch& batch, const Scratch& scratch);
   Scratch ScratchOf(uint32_t thread);
 
   WorkerPool* pool_;
