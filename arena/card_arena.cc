@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <string>
 
+#include "arena/host_region.h"
 #include "runtime/base/check.h"
 #include "runtime/base/format.h"
 
@@ -70,21 +70,24 @@ Result<std::unique_ptr<CardArena>> CardArena::Create(Device* device, const Arena
 
   uint64_t longest = plan.ring_slot_bytes;
   for (const SlotClassPlan& c : plan.arena.classes) longest = std::max(longest, c.slot_bytes);
-  std::unique_ptr<std::byte[]> fill(new (std::nothrow) std::byte[longest]);
-  if (fill == nullptr) return ResourceExhaustedError(card + ": no host memory to fill slots from");
-  std::memset(fill.get(), 0xFF, longest);
-  BERTH_RETURN_IF_ERROR(device->RegisterHost(fill.get(), longest));
+  HostRegionOptions region;
+  region.bytes = longest;
+  region.lock = false;
+  region.purpose = "filling the slots of " + card;
+  BERTH_ASSIGN_OR_RETURN(const HostRegion fill, HostRegion::Create(region));
+  std::memset(fill.data(), 0xFF, longest);
+  BERTH_RETURN_IF_ERROR(device->RegisterHost(fill.data(), fill.bytes()));
   Status filled;
   {
     Result<std::unique_ptr<Stream>> stream =
         device->CreateStream({.name = "fill", .capacity = kFillsAtOnce, .unpaced = true});
     filled = stream.status();
     for (const CardSlab& slab : arena->slabs_) {
-      if (filled.ok()) filled = Fill(stream->get(), slab, fill.get());
+      if (filled.ok()) filled = Fill(stream->get(), slab, fill.data());
     }
-    if (filled.ok()) filled = Fill(stream->get(), arena->ring_, fill.get());
+    if (filled.ok()) filled = Fill(stream->get(), arena->ring_, fill.data());
   }
-  const Status unregistered = device->UnregisterHost(fill.get());
+  const Status unregistered = device->UnregisterHost(fill.data());
   if (!filled.ok()) return filled.Annotate(card + ": writing the slots once");
   if (!unregistered.ok()) return unregistered;
   return arena;

@@ -2,6 +2,7 @@
 #include "kernels/device.h"
 
 #include "kernels/card_name.h"
+#include "kernels/gpu/gpu_device.h"
 #include "kernels/host/host_device.h"
 
 namespace berth::kernels {
@@ -14,12 +15,23 @@ struct Backend {
   std::string_view how_to_build;
 };
 
+#if defined(BERTH_HAVE_CUDA)
+constexpr auto* kOpenCuda = OpenCudaDevice;
+#else
+constexpr Result<std::unique_ptr<Device>> (*kOpenCuda)(const DeviceOptions&) = nullptr;
+#endif
+#if defined(BERTH_HAVE_HIP)
+constexpr auto* kOpenHip = OpenHipDevice;
+#else
+constexpr Result<std::unique_ptr<Device>> (*kOpenHip)(const DeviceOptions&) = nullptr;
+#endif
+
 constexpr Backend kBackends[] = {
     {"host", OpenHostDevice, ""},
-    {"cuda", nullptr,
+    {"cuda", kOpenCuda,
      "this build has no CUDA backend: build one with -DBERTH_CUDA=ON and the CUDA toolkit, or use "
      "a host card (host:0)"},
-    {"hip", nullptr,
+    {"hip", kOpenHip,
      "this build has no HIP backend: build one with -DBERTH_HIP=ON and the ROCm toolkit, or use a "
      "host card (host:0)"},
 };

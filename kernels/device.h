@@ -71,8 +71,13 @@ class Event {
 };
 
 //
-// An entry counts against the capacity until it has been done; a Notify only until its sink is
-// called, so a sink may always enqueue in its place.
+// An entry counts against the capacity until it has been done, or handed to a driver that has a
+// queue of its own; a Notify only until its sink is called, so a sink may always enqueue in its
+// place.
+//
+// Memory: what a copy names on the host's side, and what calls point to that is not the card's own
+// memory, lies in host memory that was registered (RegisterHost), and `units` and `pairs` of a
+// grouped call always do. Backends that reach any host memory do not look (DeviceInfo).
 //
 // Errors of the work itself (a unit that is not in the pointer table, a unit out of range) do not
 // come from the call that enqueued it. The first one stays with the stream; until the next Notify
@@ -80,14 +85,15 @@ class Event {
 // they may need what failed. Records, waits and notifies still happen, so nobody hangs.
 class Stream {
  public:
-  // Waits for what is enqueued, notifies included. Not to be called from the stream's own sink.
+  // Waits for what is enqueued, notifies included. Not to be called from a sink of its card.
   virtual ~Stream() = default;
 
   // Each takes its arguments by value, never blocks, and fails only with ResourceExhausted (queue
-  // full: the capacity that was promised at creation), FailedPrecondition (a lost device; a stream
-  // without a sink or without a workspace where the call needs one) or InvalidArgument (beyond the
-  // sizes the stream was made for; a copy whose card side is not memory of this card). A call that
-  // failed has enqueued nothing.
+  // full: the capacity that was promised at creation), FailedPrecondition (a lost device, whose
+  // driver has refused work before; a stream without a sink or without a workspace where the call
+  // needs one; a layer that was not prepared) or InvalidArgument (beyond the sizes the stream was
+  // made for; a copy whose card side is not memory of this card; memory that the card does not
+  // reach). A call that failed has enqueued nothing.
   virtual Status Copy(CopyDirection direction, std::span<const CopySegment> segments) = 0;
   virtual Status UpdateTable(std::span<const TableEntry> entries) = 0;
   virtual Status Run(const GroupedCall& call) = 0;
@@ -97,8 +103,8 @@ class Stream {
   virtual Status Notify(uint64_t token) = 0;
 
   // Blocks until all that was enqueued before is done and the sinks of its notifies have returned;
-  // first error since the last Notify or Synchronize. From the stream's own sink:
-  // FailedPrecondition.
+  // first error since the last Notify or Synchronize. From the stream's own sink, and from any sink
+  // of a card whose streams share the thread that calls them: FailedPrecondition.
   virtual Status Synchronize() = 0;
 };
 
@@ -111,18 +117,27 @@ struct StreamOptions {
   uint32_t max_hidden = 0;
   uint32_t max_ffn = 0;
   uint32_t max_pairs = 0;
+  // Rows of x and units of one call at most; 0: as many as pairs.
+  uint32_t max_rows = 0;
+  uint32_t max_units = 0;
   // Copies of this stream are not a transfer between host and card but memory that the card sets
   // up by itself: a link rate that is imposed does not hold for them.
   bool unpaced = false;
 };
 
+// Host memory that copies and calls of a card may name.
+enum class HostMemory : uint8_t { kAny, kRegistered };
+
 struct DeviceInfo {
   std::string name;             // "host:0"
   std::string_view backend;     // "host"
+  std::string model;            // what the maker calls the card; empty on `host`
   uint64_t memory_bytes = 0;    // the card's, or the budget imposed on it
   double link_bytes_per_s = 0;  // imposed; 0: whatever the machine does
   // Host threads that compute; may be fewer than were asked for, 0 where the card itself computes.
   uint32_t threads = 0;
+  HostMemory host_memory = HostMemory::kAny;
+  std::string note;  // for people: memory that others hold
 };
 
 class Device {
@@ -130,25 +145,47 @@ class Device {
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
   virtual uint64_t free_bytes() const = 0;
+  // By how much less memory is free, now that some has been written, than a card whose size nobody
+  // asked for keeps in reserve. 0 where all is well, and for a size that was asked for.
+  virtual uint64_t ReserveShortfall() { return 0; }
   // ResourceExhausted beyond the budget; the message says asked, free and what to lower.
   virtual Result<std::unique_ptr<DeviceMemory>> Allocate(size_t bytes,
                                                          std::string_view purpose) = 0;
   // Allocates the stream's workspace (host memory on `host`), see workspace_bytes().
   virtual Result<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) = 0;
+  // Card memory that such a stream will take.
+  virtual uint64_t StreamBytes(const StreamOptions&) const { return 0; }
   // Workspace of the streams that exist now, queues included.
   virtual uint64_t workspace_bytes() const = 0;
   virtual Result<std::unique_ptr<Event>> CreateEvent() = 0;
   // Makes the pointer table for units [0, units), all unpublished. Once per device.
   virtual Status CreateTable(uint32_t units) = 0;
-  // Host memory that copies will use; registered with the driver where there is one.
+  // Brings what is small and the same for all units of a layer to the card, which would otherwise
+  // have to happen in its first call. A layer that has biases or scales is prepared before it runs;
+  // `spec` stays where it is.
+  virtual Status PrepareLayer(const ExpertSpec&) { return Status(); }
+  // Card memory that PrepareLayer takes.
+  virtual uint64_t LayerBytes(const ExpertSpec&) const { return 0; }
+  // Host memory that copies and calls will use; registered with the driver where there is one. No
+  // two of them share a page. Several cards may register the same memory. Unregistered in reverse,
+  // when no work that names it is on its way.
   virtual Status RegisterHost(std::byte* begin, size_t bytes) = 0;
   virtual Status UnregisterHost(std::byte* begin) = 0;
+  // The card's address of registered memory, to be read in place; null where it is not registered.
+  virtual const std::byte* CardAddress(const std::byte* host, size_t) const { return host; }
+};
+
+// How bytes cross to a card and back.
+enum class CopyPath : uint8_t {
+  kEngine,  // the driver's copies
+  kKernel,  // a kernel that reads and writes mapped host memory
 };
 
 struct DeviceOptions {
   std::string name = "host:0";  // "<backend>:<ordinal>"
-  uint64_t memory_bytes = 0;    // 0: the backend's own reading of the card; `host`: half of
-                                // the memory that is available on the machine right now
+  // 0: what the driver says is free, less a reserve; `host`: half of the memory that is available
+  // on the machine right now. Obeyed, or refused where less is free; never made smaller.
+  uint64_t memory_bytes = 0;
   double link_bytes_per_s = 0;  // host backend: imposed on copies, each direction; 0: none
   uint32_t threads = 0;         // host backend: compute threads; 0: all of the machine. Cards
                                 // with equal numbers and processors share one pool
@@ -156,12 +193,13 @@ struct DeviceOptions {
   std::vector<uint32_t> processors;
   Arithmetic arithmetic;
   Isa isa = BestIsa();  // host backend: of the compute threads; one of UsableIsas()
+  CopyPath copy_path = CopyPath::kEngine;  // not on `host`
   // Fresh card memory holds 0xFF bytes (a NaN in every float type), so that reading what nobody
   // wrote shows. Always so in debug and AddressSanitizer builds; `host` only.
   bool poison = false;
 };
-// "host" is "host:0". NotFound for a backend that is not built in (the message says how to build
-// it), InvalidArgument for a name that is none.
+// "host" is "host:0". NotFound for a card that there is not, and for a backend that is not built in
+// (the message says how to build it), InvalidArgument for a name that is none.
 Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options);
 
 }  // namespace berth::kernels

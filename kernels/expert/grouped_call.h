@@ -32,6 +32,7 @@ struct GroupedCall {
   uint32_t unit_count = 0;
   const uint32_t* pairs = nullptr;  // row * top_k + k
   uint32_t top_k = 0;
+  uint32_t rows = 0;         // of x; 0: as many as the pairs name
   const float* x = nullptr;  // [rows][hidden], dense
   // Router weights [rows][top_k]; read only where conventions.weights_before is set.
   const float* weights = nullptr;

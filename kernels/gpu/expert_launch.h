@@ -1,5 +1,6 @@
 // A grouped expert call as launches on a card: what the backend (gpu_stream.h) asks of the kernels.
-// All pointers are addresses that the card reads and writes, in its memory or in mapped host memory.
+// All pointers are addresses that the card reads and writes, in its memory or in mapped host
+// memory.
 //
 // At most three launches: prepare (find the units, put rows into 8 bits), products of gate and up
 // with the activation, products of down with the weighted sum. Every kernel has been loaded by
@@ -68,6 +69,10 @@ uint64_t ExpertWorkspaceBytes(const ExpertSizes& sizes);
 // that is right everywhere and good on the cards that were measured.
 struct Dispatch {
   bool tuned = true;  // false: the plain kernel for every type
+  // Pairs of an expert on average from which on matrix instructions are used.
+  uint32_t matrix_pairs = 4;
+  // Pairs that a unit of many takes at a time, a multiple of 16, at most; no bit depends on it.
+  uint32_t wide_pairs = 112;
 };
 
 struct ExpertLauncher {

@@ -101,7 +101,11 @@ Result<std::unique_ptr<Device>> OpenHostDevice(const DeviceOptions& options) {
                                 std::string(IsaName(math.isa)) + "; the best it has is " +
                                 std::string(IsaName(BestIsa())));
   }
-  DeviceInfo info{options.name, "host", options.memory_bytes, rate, 0};
+  DeviceInfo info;
+  info.name = options.name;
+  info.backend = "host";
+  info.memory_bytes = options.memory_bytes;
+  info.link_bytes_per_s = rate;
   if (info.memory_bytes == 0) info.memory_bytes = DefaultCardBytes();
   try {
     return std::unique_ptr<Device>(

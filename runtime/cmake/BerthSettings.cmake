@@ -5,13 +5,16 @@ include(GNUInstallDirs)
 add_library(berth_settings INTERFACE)
 # No contraction: a fused multiply-add where the source says two operations would make results
 # depend on the compiler.
-target_compile_options(berth_settings INTERFACE -Wall -Wextra -Wno-missing-field-initializers
-                                                -ffp-contract=off)
+set(berth_options -Wall -Wextra -Wno-missing-field-initializers -ffp-contract=off)
+if(BERTH_WERROR)
+  list(APPEND berth_options -Werror)
+endif()
+target_compile_options(
+  berth_settings INTERFACE "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:${berth_options}>"
+                           "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr>"
+                           "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off>")
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(berth_settings INTERFACE -Wthread-safety)
-endif()
-if(BERTH_WERROR)
-  target_compile_options(berth_settings INTERFACE -Werror)
 endif()
 if(BERTH_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined

@@ -29,8 +29,8 @@ Engine::~Engine() {
   storage_.reset();
   for (Card& card : cards_) {
     if (card.device == nullptr) continue;
-    for (const io::BufferRegion& region : registered_) {
-      (void)card.device->UnregisterHost(region.begin);
+    for (auto region = registered_.rbegin(); region != registered_.rend(); ++region) {
+      (void)card.device->UnregisterHost(region->begin);
     }
   }
 }
@@ -129,7 +129,7 @@ Result<Ticket> Engine::Enqueue(uint32_t session, uint32_t max_rows, const Step& 
     places_[index].state = StepState::kFilling;
   }
   StepPlace& place = places_[index];
-  place.Fill(step, shape_.top_k, shape_.hidden, options_.compute);
+  place.Fill(step);
 
   MutexLock lock(&mutex_);
   place.state = StepState::kRunning;

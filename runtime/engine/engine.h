@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "arena/card_arena.h"
+#include "arena/host_region.h"
 #include "berth/runtime.h"
 #include "io/storage.h"
 #include "kernels/device.h"
@@ -33,6 +34,8 @@ namespace berth {
 struct EngineHooks {
   std::function<Result<std::unique_ptr<io::Storage>>(const io::StorageOptions&)> open_storage =
       io::OpenStorage;
+  std::function<Result<std::unique_ptr<kernels::Device>>(const kernels::DeviceOptions&)>
+      open_device = kernels::OpenDevice;
 };
 
 class Engine final : private scheduler::Sink, private io::ReadSink, private ChecksumSink {
@@ -107,11 +110,18 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   // Opening, in this order.
   void MakeUnitLayouts();
   Status OpenAll(const EngineHooks& hooks);
-  Status OpenCards();
+  Status OpenCards(const EngineHooks& hooks);
   Status OpenHostCompute();
   Result<kernels::DeviceOptions> ComputeOptions() const;
   Status MakePlan();
   Status AllocateCards();
+  Status AllocateArenas();
+  // Card memory beside arena and ring.
+  uint64_t CardExtraBytes(const kernels::Device& device) const;
+  kernels::StreamOptions ComputeStream() const;  // sizes only
+  StepSizes PlaceSizes() const;
+  Status Register(std::byte* begin, uint64_t bytes);
+  Status MakePlaces();
   Status OpenReads(const EngineHooks& hooks);
   Status MakeStreams();
   void FillInfo();
@@ -140,6 +150,8 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   // After every call of the core: answers what was refused, and wakes who waits for its end.
   void Settle() BERTH_REQUIRES(mutex_);
   std::byte* Address(const scheduler::CardSlot& slot);
+  // Units that the core leaves in RAM are read from there by their card.
+  bool in_place() const { return options_.miss == MissChoice::kInPlace; }
   // The wave as its stream takes it.
   kernels::GroupedCall CallOf(const scheduler::ComputeAction& action) BERTH_REQUIRES(mutex_);
   void EndStep(StepPlace* place, const Status& status) BERTH_REQUIRES(mutex_);
@@ -154,11 +166,14 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   MachineProfile profile_;  // read where something is decided by costs
   MemoryPlan plan_;
   uint64_t available_bytes_ = 0;              // of the machine, read once
-  std::vector<io::BufferRegion> registered_;  // with the cards
+  std::vector<uint64_t> short_bytes_;         // per card: that its memory turned out to lack
+  std::vector<io::BufferRegion> registered_;  // with the cards, in this order
 
   // Torn down from the bottom up: streams drain before the memory they use goes.
   HostLayout host_;
+  arena::HostRegion place_memory_;  // of all places
   std::vector<Card> cards_;
+  std::unique_ptr<kernels::DeviceMemory> card_partials_;  // null where they are part of the places
   Port copy_port_{this, &Engine::CopyReached};
   Port table_port_{this, &Engine::TableReached};
   Port wave_port_{this, &Engine::WaveReached};
@@ -187,8 +202,8 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   MovedBytes moved_ BERTH_GUARDED_BY(mutex_);
 
   // Computes units where they lie in RAM, where misses may go there; it has no memory of its own.
-  // Partial results lie in host memory on every backend that there is. One whose steps live on a
-  // card brings the rows down before Run and the partials up after it, on this stream.
+  // Partial results lie in host memory that every card reaches, wherever they may come from more
+  // than one place; only a card that computes all of them keeps them in its own.
   std::unique_ptr<kernels::Device> host_device_;
   std::unique_ptr<kernels::Stream> host_compute_;
   std::unique_ptr<kernels::Stream> reduce_;

@@ -139,7 +139,9 @@ kernels::GroupedCall Engine::CallOf(const scheduler::ComputeAction& action) {
     units[i] = {unit.unit, unit.unit % shape_.experts, unit.first_pair, unit.pair_count, nullptr,
                 {}};
     if (action.on_host) {
-      units[i].address = host_.Address(unit.host);
+      const std::byte* const slot = host_.Address(unit.host);
+      units[i].address =
+          in_place() ? cards_[action.card].device->CardAddress(slot, spec.unit_bytes) : slot;
       units[i].shifts = host_.Shifts(unit.unit, offsets);
     } else if (unit.slot.ring) {
       units[i].address = Address(unit.slot);
@@ -149,23 +151,25 @@ kernels::GroupedCall Engine::CallOf(const scheduler::ComputeAction& action) {
   call.spec = &spec;
   call.units = units;
   call.unit_count = static_cast<uint32_t>(action.units.size());
-  call.pairs = action.pairs.data();
+  place.TakePairs(action.pairs);
+  call.pairs = place.pairs.data();
   call.top_k = shape_.top_k;
+  call.rows = place.rows;
   call.x = place.x.data();
   call.weights = place.weights.data();
-  call.partials = place.partials.data();
+  call.partials = place.partials;
   return call;
 }
 
 void Engine::Compute(const scheduler::ComputeAction& action) {
-  kernels::Stream* stream =
-      action.on_host ? host_compute_.get() : cards_[action.card].compute.get();
-  clock_.Begin(action.on_host ? ActivityClock::kHostCompute : ActivityClock::kCompute);
+  const bool on_host = action.on_host && !in_place();
+  kernels::Stream* stream = on_host ? host_compute_.get() : cards_[action.card].compute.get();
+  clock_.Begin(on_host ? ActivityClock::kHostCompute : ActivityClock::kCompute);
   Status status;
   if (options_.compute) status = stream->Run(CallOf(action));
   if (status.ok()) status = stream->Notify(action.op);
   if (status.ok()) return;
-  Refused(action.on_host ? scheduler::OpKind::kHostWave : scheduler::OpKind::kWave, action.op,
+  Refused(on_host ? scheduler::OpKind::kHostWave : scheduler::OpKind::kWave, action.op,
           std::move(status));
 }
 
@@ -189,8 +193,8 @@ void Engine::TicketDone(scheduler::TicketId, uint64_t cookie, const Status& stat
     EndStep(&place, status);
     return;
   }
-  Status reduced = reduce_->Reduce(place.Reduce(
-      shape_.top_k, shape_.hidden, catalog_->layer(0).spec.conventions.weights_before));
+  Status reduced =
+      reduce_->Reduce(place.Reduce(catalog_->layer(0).spec.conventions.weights_before));
   if (reduced.ok()) {
     clock_.Begin(ActivityClock::kCompute);
     reduced = reduce_->Notify(cookie);
@@ -201,6 +205,8 @@ void Engine::TicketDone(scheduler::TicketId, uint64_t cookie, const Status& stat
 }
 
 void Engine::ReduceReached(uint64_t token, const Status& status) {
+  // A place under way changes by nobody else's hand.
+  if (status.ok()) places_[token].CopyOut();
   MutexLock lock(&mutex_);
   clock_.End(ActivityClock::kCompute);
   EndStep(&places_[token], status);

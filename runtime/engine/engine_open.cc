@@ -6,6 +6,8 @@
 
 #include "arena/topology.h"
 #include "kernels/host/worker_pool.h"
+#include "runtime/base/format.h"
+#include "runtime/base/math.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/sizes_of.h"
 
@@ -72,11 +74,12 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
   // The one reading that every size is planned with and held against.
   BERTH_ASSIGN_OR_RETURN(available_bytes_, arena::AvailableHostBytes());
   info_.machine = arena::ReadTopology().Description();
-  BERTH_RETURN_IF_ERROR(OpenCards());
+  BERTH_RETURN_IF_ERROR(OpenCards(hooks));
   BERTH_RETURN_IF_ERROR(OpenHostCompute());
   BERTH_RETURN_IF_ERROR(MakePlan());
   BERTH_RETURN_IF_ERROR(AllocateCards());
   BERTH_RETURN_IF_ERROR(OpenReads(hooks));
+  BERTH_RETURN_IF_ERROR(MakePlaces());
   BERTH_RETURN_IF_ERROR(MakeStreams());
   FillInfo();
   if (options_.preload) Preload();
@@ -100,7 +103,7 @@ Result<kernels::DeviceOptions> Engine::ComputeOptions() const {
   return device;
 }
 
-Status Engine::OpenCards() {
+Status Engine::OpenCards(const EngineHooks& hooks) {
   BERTH_ASSIGN_OR_RETURN(const kernels::DeviceOptions compute, ComputeOptions());
   // F32 is one portable loop, whatever the set.
   if (compute.arithmetic.mode == kernels::ArithmeticMode::kExact) {
@@ -115,7 +118,13 @@ Status Engine::OpenCards() {
     }
     device.link_bytes_per_s = config.link_bytes_per_s;
     Card card;
-    BERTH_ASSIGN_OR_RETURN(card.device, kernels::OpenDevice(device));
+    BERTH_ASSIGN_OR_RETURN(card.device, hooks.open_device(device));
+    const kernels::DeviceInfo& opened = card.device->info();
+    if (!opened.model.empty()) {
+      info_.notes.push_back(config.device + ": " + opened.model + ", " +
+                            FormatBytes(opened.memory_bytes) + " to use");
+    }
+    if (!opened.note.empty()) info_.notes.push_back(opened.note);
     if (options_.threads > card.device->info().threads && card.device->info().threads > 0) {
       info_.notes.push_back(config.device + ": " + std::to_string(card.device->info().threads) +
                             " threads instead of " + std::to_string(options_.threads));
@@ -126,7 +135,7 @@ Status Engine::OpenCards() {
 }
 
 Status Engine::OpenHostCompute() {
-  if (options_.miss == MissChoice::kStage) return Status();
+  if (options_.miss == MissChoice::kStage || in_place()) return Status();
   if (!options_.profile.empty()) {
     BERTH_ASSIGN_OR_RETURN(profile_, FindMachineProfile(options_.profile));
   } else if (options_.miss == MissChoice::kAuto) {
@@ -150,16 +159,115 @@ Status Engine::MakePlan() {
   for (const Card& card : cards_) {
     inputs.threads = std::max(inputs.threads, card.device->info().threads);
   }
-  for (const Card& card : cards_) inputs.card_free_bytes.push_back(card.device->free_bytes());
+  short_bytes_.resize(cards_.size());
+  for (size_t c = 0; c < cards_.size(); ++c) {
+    const uint64_t taken = CardExtraBytes(*cards_[c].device) + short_bytes_[c];
+    const uint64_t free = cards_[c].device->free_bytes();
+    inputs.card_free_bytes.push_back(free > taken ? free - taken : 0);
+  }
   BERTH_ASSIGN_OR_RETURN(plan_, PlanMemory(inputs));
   return Status();
 }
 
+kernels::StreamOptions Engine::ComputeStream() const {
+  kernels::StreamOptions options;
+  if (!options_.compute) return options;
+  options.max_hidden = catalog_->hidden();
+  for (uint32_t l = 0; l < catalog_->layers(); ++l) {
+    options.max_ffn = std::max(options.max_ffn, catalog_->layer(l).spec.ffn);
+  }
+  options.max_rows = options_.max_rows;
+  options.max_pairs = options_.max_rows * catalog_->top_k();
+  options.max_units = std::min(options.max_pairs, catalog_->experts());
+  return options;
+}
+
+StepSizes Engine::PlaceSizes() const {
+  StepSizes sizes = {options_.max_rows, shape_.top_k, shape_.hidden, shape_.experts,
+                     options_.compute};
+  sizes.partials_on_card = PartialsOnCard(options_);
+  sizes.stage_y = cards_[0].device->info().host_memory == kernels::HostMemory::kRegistered;
+  return sizes;
+}
+
+uint64_t Engine::CardExtraBytes(const kernels::Device& device) const {
+  if (device.info().host_memory == kernels::HostMemory::kAny) return 0;
+  uint64_t bytes = device.StreamBytes(ComputeStream());
+  bytes += static_cast<uint64_t>(catalog_->units()) * sizeof(void*);
+  for (uint32_t l = 0; l < catalog_->layers(); ++l) {
+    bytes += device.LayerBytes(catalog_->layer(l).spec);
+  }
+  if (PartialsOnCard(options_)) {
+    bytes += PartialBytes(options_, shape_.top_k, shape_.hidden) * options_.max_sessions *
+             options_.max_in_flight;
+  }
+  // Each of them begins at a boundary.
+  return bytes + (8 + catalog_->layers()) * kCardAlign;
+}
+
+// A card whose size was left open gives back what it turns out to lack once its slots have been
+// written: a driver may promise memory that it does not have.
 Status Engine::AllocateCards() {
+  for (Card& card : cards_) {
+    BERTH_RETURN_IF_ERROR(card.device->CreateTable(catalog_->units()));
+    for (uint32_t l = 0; l < catalog_->layers() && options_.compute; ++l) {
+      BERTH_RETURN_IF_ERROR(card.device->PrepareLayer(catalog_->layer(l).spec));
+    }
+  }
+  constexpr int kTries = 3;
+  for (int i = 1;; ++i) {
+    BERTH_RETURN_IF_ERROR(AllocateArenas());
+    bool again = false;
+    for (size_t c = 0; c < cards_.size(); ++c) {
+      const uint64_t lacking = cards_[c].device->ReserveShortfall();
+      if (lacking == 0) continue;
+      info_.notes.push_back(options_.cards[c].device + ": with its slots written, the card is " +
+                            FormatBytes(lacking) + " short of its reserve");
+      if (options_.cards[c].arena_bytes > 0) continue;  // asked for: obeyed
+      short_bytes_[c] += lacking;
+      again = true;
+    }
+    if (!again || i == kTries) return Status();
+    for (Card& card : cards_) card.arena.reset();
+    BERTH_RETURN_IF_ERROR(MakePlan());
+  }
+}
+
+Status Engine::AllocateArenas() {
   for (size_t c = 0; c < cards_.size(); ++c) {
     BERTH_ASSIGN_OR_RETURN(cards_[c].arena,
                            arena::CardArena::Create(cards_[c].device.get(), plan_.arenas[c]));
-    BERTH_RETURN_IF_ERROR(cards_[c].device->CreateTable(catalog_->units()));
+  }
+  return Status();
+}
+
+Status Engine::Register(std::byte* begin, uint64_t bytes) {
+  registered_.push_back({begin, bytes});  // before: what the first cards took goes back on an error
+  for (Card& card : cards_) BERTH_RETURN_IF_ERROR(card.device->RegisterHost(begin, bytes));
+  return Status();
+}
+
+Status Engine::MakePlaces() {
+  const StepSizes sizes = PlaceSizes();
+  const uint64_t bytes = StepPlace::BytesOf(sizes);
+  const uint32_t count = plan_.core.max_tickets;
+  arena::HostRegionOptions region;
+  region.bytes = bytes * count;
+  region.lock = false;  // a driver pins it where there is one
+  region.purpose = "steps under way";
+  BERTH_ASSIGN_OR_RETURN(place_memory_, arena::HostRegion::Create(region));
+  BERTH_RETURN_IF_ERROR(Register(place_memory_.data(), place_memory_.bytes()));
+  const uint64_t partial_bytes = PartialBytes(options_, shape_.top_k, shape_.hidden);
+  if (sizes.partials_on_card) {
+    BERTH_ASSIGN_OR_RETURN(card_partials_,
+                           cards_[0].device->Allocate(partial_bytes * count, "partial results"));
+  }
+  places_.reserve(count);
+  for (uint32_t p = 0; p < count; ++p) {
+    std::byte* const partials =
+        card_partials_ == nullptr ? nullptr : card_partials_->data() + partial_bytes * p;
+    places_.emplace_back(sizes, place_memory_.data() + bytes * p,
+                         reinterpret_cast<float*>(partials));
   }
   return Status();
 }
@@ -192,10 +300,7 @@ Status Engine::OpenReads(const EngineHooks& hooks) {
   }
   BERTH_ASSIGN_OR_RETURN(storage_, hooks.open_storage(storage));
   for (const io::BufferRegion& region : host_.regions()) {
-    registered_.push_back(region);  // before: what the first cards took goes back on an error too
-    for (Card& card : cards_) {
-      BERTH_RETURN_IF_ERROR(card.device->RegisterHost(region.begin, region.bytes));
-    }
+    BERTH_RETURN_IF_ERROR(Register(region.begin, region.bytes));
   }
   return Status();
 }
@@ -204,22 +309,14 @@ Status Engine::OpenReads(const EngineHooks& hooks) {
 // copy behind math. Queues hold all that can be under way, twice: the work and its notice.
 Status Engine::MakeStreams() {
   const uint32_t live = scheduler::Core::MaxLiveUnits(plan_.core);
-  uint32_t max_ffn = 0;
-  for (uint32_t l = 0; l < catalog_->layers(); ++l) {
-    max_ffn = std::max(max_ffn, catalog_->layer(l).spec.ffn);
-  }
   const auto make = [&](kernels::Device* device, const char* name, uint32_t entries,
                         kernels::StreamSink* sink, bool compute,
                         std::unique_ptr<kernels::Stream>* stream) -> Status {
     kernels::StreamOptions options;
+    if (compute) options = ComputeStream();
     options.name = device->info().name + " " + name;
     options.capacity = 2 * entries + 8;
     options.sink = sink;
-    if (compute && options_.compute) {
-      options.max_hidden = catalog_->hidden();
-      options.max_ffn = max_ffn;
-      options.max_pairs = options_.max_rows * catalog_->top_k();
-    }
     BERTH_ASSIGN_OR_RETURN(*stream, device->CreateStream(options));
     return Status();
   };
@@ -238,11 +335,6 @@ Status Engine::MakeStreams() {
   if (host_device_ != nullptr) {
     BERTH_RETURN_IF_ERROR(make(host_device_.get(), "misses", live + 2 * plan_.core.max_tickets,
                                &host_wave_port_, true, &host_compute_));
-  }
-  places_.reserve(plan_.core.max_tickets);
-  for (uint32_t p = 0; p < plan_.core.max_tickets; ++p) {
-    places_.emplace_back(options_.max_rows, shape_.top_k, shape_.hidden, shape_.experts,
-                         options_.compute);
   }
   return Status();
 }
@@ -263,7 +355,8 @@ void Engine::FillInfo() {
   info_.io_reason = storage_->info().reason;
   info_.memory.host_tier_bytes = host_.tier_bytes();
   info_.memory.staging_bytes = host_.staging_bytes();
-  for (const StepPlace& place : places_) info_.memory.workspace_bytes += place.bytes();
+  info_.memory.workspace_bytes += place_memory_.bytes();
+  if (card_partials_ != nullptr) info_.memory.workspace_bytes += card_partials_->bytes();
   info_.memory.books_bytes = core_->resident_bytes() + plan_.books_bytes;
   info_.memory.catalog_bytes = catalog_->resident_bytes();
   for (const std::string& note : core_->notes()) info_.notes.push_back(note);

@@ -116,13 +116,16 @@ void Planner::SetCoreOptions() {
 
 void Planner::SetMisses() {
   scheduler::CoreOptions& core = plan_.core;
-  core.miss = static_cast<scheduler::CoreOptions::Miss>(options_.miss);
-  core.exact_rows = options_.exact_rows;
+  const bool in_place = options_.miss == MissChoice::kInPlace;
+  core.miss = in_place ? scheduler::CoreOptions::Miss::kHost
+                       : static_cast<scheduler::CoreOptions::Miss>(options_.miss);
+  core.exact_rows = in_place ? options_.max_rows : options_.exact_rows;
   if (options_.miss == MissChoice::kStage) return;
   // Without a host tier they hold staging slots that demand needs.
   if (options_.host_tier_bytes == 0) {
     core.max_behind = std::min(core.max_behind, std::max(1u, core.staging_slots / 2));
   }
+  if (in_place) return;  // the core goes without costs: loads behind a step are for the link to do
   if (inputs_.profile == nullptr || inputs_.profile->host.compute.empty()) {
     plan_.notes.push_back(
         "no profile says how fast the host computes units: 20 GB/s are assumed for misses");
@@ -238,13 +241,19 @@ Status Planner::PlanArenas(uint64_t taken) {
 uint64_t Planner::WorkspaceBytes() const {
   const uint64_t pairs = static_cast<uint64_t>(options_.max_rows) * geometry_.top_k;
   if (!options_.compute) return pairs * sizeof(int32_t) * plan_.core.max_tickets;
-  const uint64_t place = pairs * (sizeof(int32_t) + sizeof(float)) +
-                         static_cast<uint64_t>(options_.max_rows) * model_.hidden * sizeof(float) +
-                         pairs * model_.hidden * sizeof(float) +
+  const uint64_t rows = static_cast<uint64_t>(options_.max_rows) * model_.hidden * sizeof(float);
+  // Sums that a card makes where it reaches them are copied out to the caller.
+  const uint64_t staged = IsHostDevice(options_.cards[0].device) ? 0 : rows;
+  const uint64_t partials = PartialsOnCard(options_) ? 0 : pairs * model_.hidden * sizeof(float);
+  const uint64_t place = pairs * (sizeof(int32_t) + sizeof(float) + sizeof(uint32_t)) + rows +
+                         staged + partials +
                          std::min<uint64_t>(pairs, geometry_.experts) * sizeof(kernels::WaveUnit);
   const uint64_t scratch = kernels::HostExpertWorkspace::PlannedBytes(
       inputs_.threads, model_.hidden, model_.max_ffn, static_cast<uint32_t>(pairs), arithmetic_);
-  const uint64_t streams = options_.cards.size() + (options_.miss == MissChoice::kStage ? 0 : 1);
+  const auto on_host = [](const CardConfig& card) { return IsHostDevice(card.device); };
+  const uint64_t streams =
+      static_cast<uint64_t>(std::count_if(options_.cards.begin(), options_.cards.end(), on_host)) +
+      (HostComputes(options_) ? 1 : 0);
   return place * plan_.core.max_tickets + scratch * streams;
 }
 
@@ -300,7 +309,7 @@ Status CheckRuntimeOptions(const RuntimeOptions& o) {
     const Result<kernels::Isa> isa = kernels::ParseIsa(o.isa);
     if (!isa.ok()) return isa.status().Annotate("--isa");
   }
-  if (o.miss != MissChoice::kStage && o.exact_rows == 0) {
+  if (HostComputes(o) && o.exact_rows == 0) {
     return InvalidArgumentError(
         "--miss host or auto with --exact-rows 0: the host computes exact units only");
   }

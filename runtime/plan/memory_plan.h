@@ -14,6 +14,7 @@
 #include "berth/stats.h"
 #include "berth/status.h"
 #include "kernels/expert/arithmetic.h"
+#include "runtime/base/math.h"
 #include "runtime/config/machine_profile.h"
 #include "runtime/plan/model_sizes.h"
 #include "scheduler/core.h"
@@ -25,6 +26,22 @@ inline constexpr uint64_t kBytesPerRead = 112;
 
 // A host card's memory is the machine's.
 inline bool IsHostDevice(std::string_view device) { return device.starts_with("host"); }
+
+// The host computes misses.
+inline bool HostComputes(const RuntimeOptions& options) {
+  return options.miss == MissChoice::kHost || options.miss == MissChoice::kAuto;
+}
+// Partial results stay in card memory where one card computes all of them, and is none of the
+// host's.
+inline bool PartialsOnCard(const RuntimeOptions& options) {
+  return options.compute && options.cards.size() == 1 && !IsHostDevice(options.cards[0].device) &&
+         !HostComputes(options);
+}
+// Partial results of a step on a card.
+inline uint64_t PartialBytes(const RuntimeOptions& options, uint32_t top_k, uint32_t hidden) {
+  return AlignUp(static_cast<uint64_t>(options.max_rows) * top_k * hidden * sizeof(float),
+                 kCardAlign);
+}
 
 struct PlanInputs {
   const RuntimeOptions* options = nullptr;

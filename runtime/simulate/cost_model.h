@@ -108,6 +108,7 @@ struct MachineCosts {
   std::vector<CardCosts> cards;  // [cards]
   HostComputeCosts host_compute;
   HostCosts host;
+  bool in_place = false;           // units left in RAM are read from there by their card
   std::vector<std::string> notes;  // what the profile does not say and was assumed
 };
 

@@ -111,7 +111,7 @@ Status CheckNaive(const RunOptions& run) {
   }
   if (run.runtime.miss != MissChoice::kStage) {
     return InvalidArgumentError(
-        "--chunk 0 with --miss host or auto: the engine it plays stages every miss");
+        "--chunk 0 with --miss host, auto or in-place: the engine it plays stages every miss");
   }
   if (!run.warm.empty() || !run.save_learned.empty()) {
     return InvalidArgumentError(
@@ -228,7 +228,8 @@ Result<RunReport> Simulate(const SimulateOptions& options, TraceFile* trace) {
         ReadWarmStart(options.run.warm, model.shape.layers, model.shape.experts, &runtime));
   }
   BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, PlanOn(options.profile, runtime, model.sizes));
-  const MachineCosts costs = MakeCosts(options.profile, runtime.cards);
+  MachineCosts costs = MakeCosts(options.profile, runtime.cards);
+  costs.in_place = runtime.miss == MissChoice::kInPlace;
   RunReport report;
   report.shape = model.shape;
   report.simulated = true;

@@ -150,7 +150,7 @@ void VirtualMachine::Compute(const scheduler::ComputeAction& action) {
   job.op = action.op;
   job.card = action.card;
   job.bytes = geometry_.layer_payload_bytes[action.layer];
-  if (action.on_host) {
+  if (action.on_host && !costs_.in_place) {
     for (const scheduler::WaveUnit& unit : action.units) {
       job.host += costs_.host_compute.Unit(job.bytes, unit.pair_count);
     }
@@ -160,7 +160,10 @@ void VirtualMachine::Compute(const scheduler::ComputeAction& action) {
   }
   job.count = static_cast<uint32_t>(action.units.size());
   job.staged = action.wave > 0;
-  for (const scheduler::WaveUnit& unit : action.units) job.pairs += unit.pair_count;
+  for (const scheduler::WaveUnit& unit : action.units) {
+    job.pairs += unit.pair_count;
+    if (action.on_host) job.host += costs_.links[job.card].Copy(job.bytes, 1, true, false);
+  }
   if (costs_.host.dispatch_hit == 0 && costs_.host.dispatch_staged == 0) {
     clock_.Begin(VirtualClock::kCompute);
     Enqueue(first_card_ + kServersPerCard * job.card + kCardServer, job);
@@ -224,8 +227,8 @@ Nanos VirtualMachine::Cost(const Server& server, const Job& job) {
       return costs_.cards[job.card].update();
     case ServerKind::kDispatch:
       return job.count * (job.staged ? costs_.host.dispatch_staged : costs_.host.dispatch_hit);
-    case ServerKind::kCard:
-      return costs_.cards[job.card].Wave(job.count, job.bytes, job.pairs);
+    case ServerKind::kCard:  // reading over the link overlaps with what is made of it
+      return std::max(costs_.cards[job.card].Wave(job.count, job.bytes, job.pairs), job.host);
     case ServerKind::kHostCompute:
       return job.host;
     case ServerKind::kReduce:

@@ -68,7 +68,8 @@ class VirtualMachine final : private scheduler::Sink {
     uint32_t count = 0;   // pieces of a copy, units of a wave
     uint32_t pairs = 0;   // of a wave
     bool staged = false;  // a wave of misses
-    Nanos host = 0;       // a wave of the host: what its units take together
+    // Of a wave of units in RAM, together: what the host takes, or their way over the link.
+    Nanos host = 0;
   };
   struct Server {
     ServerKind kind = ServerKind::kDrive;

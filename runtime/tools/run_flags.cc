@@ -8,6 +8,7 @@
 #include "runtime/base/format.h"
 #include "runtime/config/machine_profile.h"
 #include "runtime/config/toml_config.h"
+#include "runtime/plan/memory_plan.h"
 #include "runtime/tools/options.h"
 #include "runtime/tools/output.h"
 
@@ -115,12 +116,15 @@ void RunFlags::AddTo(CLI::App* app) {
   const bool simulate = use_ == Use::kSimulate;
   AddRepeatable(app, "--device", &devices_,
                 simulate ? "A card, repeatable (default: those of --profile, or host:0)"
-                         : "A card, repeatable: host:0, host:1 (default host:0)")
+                         : "A card, repeatable: host:0, cuda:0, cuda:1 (default host:0)")
       ->group(cards);
   AddRepeatable(app, "--arena", &arenas_,
                 "Bytes of slots a card; once, or once for each card (default: what fits)")
       ->group(cards);
-  AddRepeatable(app, "--memory", &memories_, "Memory budget of a host card")->group(cards);
+  AddRepeatable(app, "--memory", &memories_,
+                "Memory of a card that may be used (default: what is "
+                "free, on a GPU less a reserve)")
+      ->group(cards);
   AddRepeatable(app, "--link-rate", &links_, "Bytes a second to and from a host card")
       ->group(cards);
   AddWhole(app, "--ring", &runtime_.ring_units,
@@ -135,12 +139,15 @@ void RunFlags::AddTo(CLI::App* app) {
   app->add_option("--placement", placement_, "Which card runs a unit: ep (by expert number)")
       ->capture_default_str()
       ->group(cards);
-  app->add_option("--miss", miss_,
-                  "What a miss does:\n"
-                  "  stage: it is copied to the card\n"
-                  "  host: the host computes it from RAM, where few rows route to it (8); what the "
-                  "policy admits is loaded behind\n"
-                  "  auto: split between both by the costs of --profile, so that they end together")
+  app->add_option(
+         "--miss", miss_,
+         "What a miss does:\n"
+         "  stage: it is copied to the card\n"
+         "  host: the host computes it from RAM, where few rows route to it (8); what the "
+         "policy admits is loaded behind\n"
+         "  auto: split between both by the costs of --profile, so that they end together\n"
+         "  in-place: its card computes it from RAM, over its link; what the policy admits "
+         "is loaded behind")
       ->capture_default_str()
       ->group(cards);
 
@@ -197,7 +204,9 @@ void RunFlags::AddTo(CLI::App* app) {
                   "Instruction set of expert math: auto, scalar, avx2, avx512 or avx512-vbmi")
       ->capture_default_str()
       ->group(replay);
-  app->add_flag("--no-pin", no_pin_, "Let the system move the workers of expert math (a stream's own thread is never held)")
+  app->add_flag(
+         "--no-pin", no_pin_,
+         "Let the system move the workers of expert math (a stream's own thread is never held)")
       ->group(replay);
   AddWhole(app, "--seed", &runtime_.seed, "Of the inputs, and of policies that draw numbers")
       ->group(replay);
@@ -264,15 +273,11 @@ Status RunFlags::Cards(RuntimeOptions* options) const {
 }
 
 Status RunFlags::Miss(MissChoice* miss) const {
-  if (miss_ == "in-place") {
-    return InvalidArgumentError(
-        "--miss in-place: the card would read units from host memory that is mapped into it, which "
-        "needs the GPU backend, and this build has none: use stage, host or auto");
-  }
-  BERTH_RETURN_IF_ERROR(OneOf("--miss", miss_, {"stage", "host", "auto"}));
+  BERTH_RETURN_IF_ERROR(OneOf("--miss", miss_, {"stage", "host", "auto", "in-place"}));
   *miss = miss_ == "stage"  ? MissChoice::kStage
           : miss_ == "host" ? MissChoice::kHost
-                            : MissChoice::kAuto;
+          : miss_ == "auto" ? MissChoice::kAuto
+                            : MissChoice::kInPlace;
   return Status();
 }
 
@@ -289,7 +294,7 @@ void RunFlags::TakeProfile(RunOptions* options) const {
   if (use_ == Use::kSimulate) return;  // links cost what the profile says without being imposed
   for (CardConfig& card : options->runtime.cards) {
     for (const LinkProfile& link : machine_.links) {
-      if (link.card == card.device && card.link_bytes_per_s == 0) {
+      if (link.card == card.device && card.link_bytes_per_s == 0 && IsHostDevice(card.device)) {
         card.link_bytes_per_s = link.bytes_per_s;
       }
     }

@@ -13,7 +13,17 @@ namespace {
 using nlohmann::json;
 
 std::string MissName(MissChoice miss) {
-  return miss == MissChoice::kStage ? "stage" : miss == MissChoice::kHost ? "host" : "auto";
+  switch (miss) {
+    case MissChoice::kStage:
+      return "stage";
+    case MissChoice::kHost:
+      return "host";
+    case MissChoice::kAuto:
+      return "auto";
+    case MissChoice::kInPlace:
+      break;
+  }
+  return "in-place";
 }
 
 std::string Percent(double share) { return absl::StrFormat("%.1f", 100 * share); }
@@ -93,11 +103,12 @@ void AddAhead(const RunReport& r, Facts* facts) {
 void AddMisses(const RunReport& r, Facts* facts) {
   if (r.miss == MissChoice::kStage) return;
   const Sums sums = SumCards(r.stats.counters);
-  facts->Add("misses", MissName(r.miss) + ": the host computed " + FormatCount(sums.host_computed) +
-                           " of " + FormatCount(sums.misses) + "; " +
-                           FormatCount(sums.behind_loads) + " of them (" +
-                           FormatBytes(sums.behind_bytes) + ") were loaded behind their steps, " +
-                           FormatCount(sums.behind_dropped) + " not, for want of a free link");
+  const char* who = r.miss == MissChoice::kInPlace ? ": read in place " : ": the host computed ";
+  facts->Add("misses", MissName(r.miss) + who + FormatCount(sums.host_computed) + " of " +
+                           FormatCount(sums.misses) + "; " + FormatCount(sums.behind_loads) +
+                           " of them (" + FormatBytes(sums.behind_bytes) +
+                           ") were loaded behind their steps, " + FormatCount(sums.behind_dropped) +
+                           " not, for want of a free link");
 }
 
 void AddFacts(const RunReport& r, Facts* facts) {
@@ -190,7 +201,7 @@ std::string TimeTable(const RunReport& r) {
   };
   const Sums sums = SumCards(r.stats.counters);
   add("device computes", r.stats.time.device_s, "");
-  if (r.miss != MissChoice::kStage) {
+  if (r.miss == MissChoice::kHost || r.miss == MissChoice::kAuto) {
     add("host computes alone", r.stats.time.host_compute_s, "");
   }
   add("link alone", r.stats.time.link_s, rate(sums.h2d + sums.d2h));

@@ -27,8 +27,8 @@ TEST_P(DeviceConformance, CopiesBothWaysWhateverTheSize) {
     std::unique_ptr<DeviceMemory> card = Allocate(bytes);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(card->data()) % 256, 0u);
     EXPECT_EQ(card->bytes(), bytes);
-    const std::vector<std::byte> from = Noise(bytes, bytes);
-    std::vector<std::byte> back(bytes + 2, std::byte{0x5A});
+    const std::span<std::byte> from = OnHost(Noise(bytes, bytes));
+    const std::span<std::byte> back = Host(bytes + 2, std::byte{0x5A});
     ASSERT_TRUE(stream->Copy(CopyDirection::kToCard, One(from.data(), card->data(), bytes)).ok());
     ASSERT_TRUE(
         stream->Copy(CopyDirection::kToHost, One(card->data(), back.data() + 1, bytes)).ok());
@@ -42,14 +42,14 @@ TEST_P(DeviceConformance, CopiesBothWaysWhateverTheSize) {
 TEST_P(DeviceConformance, OneCopyTakesSeveralSegments) {
   std::unique_ptr<Stream> stream = MakeStream("segments");
   std::unique_ptr<DeviceMemory> card = Allocate(4096);
-  const std::vector<std::byte> from = Noise(4096, 1);
+  const std::span<std::byte> from = OnHost(Noise(4096, 1));
   // Lengths and places that have nothing to do with each other, one of them empty.
   const CopySegment parts[kMaxCopySegments] = {{from.data() + 7, card->data() + 1024, 701},
                                                {from.data() + 800, card->data(), 1023},
                                                {from.data(), card->data() + 1, 0},
                                                {from.data() + 3001, card->data() + 2048, 1095}};
   ASSERT_TRUE(stream->Copy(CopyDirection::kToCard, parts).ok());
-  std::vector<std::byte> back(4096);
+  const std::span<std::byte> back = Host<std::byte>(4096);
   ASSERT_TRUE(stream->Copy(CopyDirection::kToHost, One(card->data(), back.data(), 4096)).ok());
   ASSERT_TRUE(stream->Synchronize().ok());
   for (const CopySegment& part : parts) {
@@ -62,7 +62,7 @@ TEST_P(DeviceConformance, OneCopyTakesSeveralSegments) {
 TEST_P(DeviceConformance, ACopyMustEndInMemoryOfTheCard) {
   std::unique_ptr<Stream> stream = MakeStream("bounds");
   std::unique_ptr<DeviceMemory> card = Allocate(512);
-  std::vector<std::byte> host(1024);
+  const std::span<std::byte> host = Host<std::byte>(1024);
   const auto code = [&](CopyDirection direction, const std::byte* from, std::byte* to, size_t n) {
     return stream->Copy(direction, One(from, to, n)).code();
   };
@@ -74,6 +74,12 @@ TEST_P(DeviceConformance, ACopyMustEndInMemoryOfTheCard) {
             StatusCode::kInvalidArgument);
   EXPECT_EQ(code(CopyDirection::kToCard, host.data(), card->data() + 1, 511), StatusCode::kOk);
   EXPECT_TRUE(stream->Synchronize().ok());
+  if (device_->info().host_memory == HostMemory::kAny) return;
+  std::vector<std::byte> elsewhere(512);
+  EXPECT_EQ(code(CopyDirection::kToCard, elsewhere.data(), card->data(), 512),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(CopyDirection::kToHost, card->data(), elsewhere.data(), 512),
+            StatusCode::kInvalidArgument);
 }
 
 TEST_P(DeviceConformance, AStreamDoesItsWorkInOrder) {
@@ -81,16 +87,17 @@ TEST_P(DeviceConformance, AStreamDoesItsWorkInOrder) {
   constexpr size_t kBytes = 64 << 10;
   constexpr int kRounds = 32;
   std::unique_ptr<DeviceMemory> card = Allocate(kBytes);
-  std::vector<std::vector<std::byte>> in(kRounds), out(kRounds, std::vector<std::byte>(kBytes));
+  std::vector<std::span<std::byte>> in(kRounds), out(kRounds);
   // The same card bytes are written and read back over and over: any overtaking mixes rounds.
   for (int i = 0; i < kRounds; ++i) {
-    in[i].assign(kBytes, static_cast<std::byte>(i + 1));
+    in[i] = Host(kBytes, static_cast<std::byte>(i + 1));
+    out[i] = Host<std::byte>(kBytes);
     ASSERT_TRUE(stream->Copy(CopyDirection::kToCard, One(in[i].data(), card->data(), kBytes)).ok());
     ASSERT_TRUE(
         stream->Copy(CopyDirection::kToHost, One(card->data(), out[i].data(), kBytes)).ok());
   }
   ASSERT_TRUE(stream->Synchronize().ok());
-  for (int i = 0; i < kRounds; ++i) EXPECT_EQ(out[i], in[i]) << i;
+  for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(Same(out[i], in[i])) << i;
 }
 
 TEST_P(DeviceConformance, AnEventOrdersTwoStreams) {
@@ -101,9 +108,10 @@ TEST_P(DeviceConformance, AnEventOrdersTwoStreams) {
   constexpr size_t kBytes = 256 << 10;
   std::unique_ptr<DeviceMemory> card = Allocate(kBytes);
   constexpr int kRounds = 24;
-  std::vector<std::vector<std::byte>> in(kRounds), out(kRounds, std::vector<std::byte>(kBytes));
+  std::vector<std::span<std::byte>> in(kRounds), out(kRounds);
   for (int i = 0; i < kRounds; ++i) {
-    in[i].assign(kBytes, static_cast<std::byte>(i + 1));
+    in[i] = Host(kBytes, static_cast<std::byte>(i + 1));
+    out[i] = Host<std::byte>(kBytes);
     // Before the first round `read` was never recorded: that Wait must not block.
     ASSERT_TRUE(writer->Wait(read.get()).ok());
     ASSERT_TRUE(writer->Copy(CopyDirection::kToCard, One(in[i].data(), card->data(), kBytes)).ok());
@@ -118,7 +126,7 @@ TEST_P(DeviceConformance, AnEventOrdersTwoStreams) {
   read.reset();
   ASSERT_TRUE(reader->Synchronize().ok());
   ASSERT_TRUE(writer->Synchronize().ok());
-  for (int i = 0; i < kRounds; ++i) EXPECT_EQ(out[i], in[i]) << i;
+  for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(Same(out[i], in[i])) << i;
 }
 
 TEST_P(DeviceConformance, AWaitIsForTheRecordBeforeItNotTheOneAfter) {
@@ -148,7 +156,7 @@ TEST_P(DeviceConformance, NotifiesComeInOrderAfterTheWorkBeforeThem) {
   Collector sink;
   std::unique_ptr<Stream> stream = MakeStream("notify", &sink);
   std::unique_ptr<DeviceMemory> card = Allocate(100);
-  std::vector<std::byte> from(100);
+  const std::span<std::byte> from = Host<std::byte>(100);
   for (uint64_t i = 0; i < 50; ++i) {
     ASSERT_TRUE(stream->Copy(CopyDirection::kToCard, One(from.data(), card->data(), 100)).ok());
     ASSERT_TRUE(stream->Notify(1000 + i).ok());
@@ -190,26 +198,31 @@ TEST_P(DeviceConformance, AFullQueueSaysSoAndLosesNothing) {
   std::unique_ptr<Stream> stream = MakeStream("full", &gate, 4);
   std::unique_ptr<DeviceMemory> card = Allocate(4);
   ASSERT_TRUE(stream->Notify(7).ok());
-  gate.AwaitArrival();  // the sink holds the stream; its place is free again
-  const std::vector<std::byte> from = Noise(4, 3);
-  for (size_t i = 0; i < 4; ++i) {
-    ASSERT_TRUE(stream->Copy(CopyDirection::kToCard, One(&from[i], card->data() + i, 1)).ok());
+  gate.AwaitArrival();  // the sink holds the stream, or not; its place is free again
+  const std::span<std::byte> from = OnHost(Noise(4, 3));
+  Status full;
+  // One that is not held takes entries as fast as its driver does; that is slower than this.
+  const int most = GetParam().sink_holds_stream ? 5 : 1'000'000;
+  int taken = 0;
+  for (; taken < most && full.ok(); ++taken) {
+    const size_t i = taken % 4;
+    full = stream->Copy(CopyDirection::kToCard, One(&from[i], card->data() + i, 1));
   }
-  const Status full = stream->Copy(CopyDirection::kToCard, One(&from[0], card->data(), 1));
   EXPECT_EQ(full.code(), StatusCode::kResourceExhausted) << full.ToString();
+  EXPECT_GE(taken, 5);
   gate.Open();
   ASSERT_TRUE(stream->Synchronize().ok());
-  std::vector<std::byte> back(4);
+  const std::span<std::byte> back = Host<std::byte>(4);
   ASSERT_TRUE(stream->Copy(CopyDirection::kToHost, One(card->data(), back.data(), 4)).ok());
   ASSERT_TRUE(stream->Synchronize().ok());
-  EXPECT_EQ(back, from);
+  EXPECT_TRUE(Same(back, from));
 }
 
 TEST_P(DeviceConformance, DestroyingAStreamFinishesItsWork) {
   constexpr size_t kBytes = 1 << 20;
   std::unique_ptr<DeviceMemory> card = Allocate(kBytes);
-  const std::vector<std::byte> from = Noise(kBytes, 9);
-  std::vector<std::byte> back(kBytes);
+  const std::span<std::byte> from = OnHost(Noise(kBytes, 9));
+  const std::span<std::byte> back = Host<std::byte>(kBytes);
   Collector sink;
   std::unique_ptr<Event> event = MakeEvent();
   std::unique_ptr<Stream> other = MakeStream("other");
@@ -224,7 +237,7 @@ TEST_P(DeviceConformance, DestroyingAStreamFinishesItsWork) {
     ASSERT_TRUE(stream->Record(event.get()).ok());
     ASSERT_TRUE(other->Wait(event.get()).ok());
   }
-  EXPECT_EQ(back, from);
+  EXPECT_TRUE(Same(back, from));
   EXPECT_EQ(sink.all().size(), 1u);
   EXPECT_TRUE(other->Wait(event.get()).ok());  // of a stream that is gone
   EXPECT_TRUE(other->Synchronize().ok());
@@ -238,11 +251,12 @@ TEST_P(DeviceConformance, CallsMayComeFromAnyThread) {
   std::unique_ptr<Stream> behind = MakeStream("behind", nullptr, 4 * kThreads * kRounds);
   std::unique_ptr<Event> event = MakeEvent();
   std::unique_ptr<DeviceMemory> card = Allocate(kThreads * kRounds * 64);
-  std::vector<std::vector<std::byte>> from(kThreads), back(kThreads, std::vector<std::byte>(64));
+  std::vector<std::span<std::byte>> from(kThreads), back(kThreads);
   std::atomic<int> failed = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
-    from[t] = Noise(64, t);
+    from[t] = OnHost(Noise(64, t));
+    back[t] = Host<std::byte>(64);
     threads.emplace_back([&, t] {
       for (int i = 0; i < kRounds; ++i) {
         std::byte* mine = card->data() + (t * kRounds + i) * 64;
@@ -263,13 +277,13 @@ TEST_P(DeviceConformance, CallsMayComeFromAnyThread) {
   ASSERT_TRUE(behind->Synchronize().ok());
   EXPECT_EQ(failed, 0);
   EXPECT_EQ(sink.all().size(), static_cast<size_t>(kThreads * kRounds));
-  for (int t = 0; t < kThreads; ++t) EXPECT_EQ(back[t], from[t]);
+  for (int t = 0; t < kThreads; ++t) EXPECT_TRUE(Same(back[t], from[t]));
 }
 
 TEST_P(DeviceConformance, MemoryHasABudget) {
   DeviceOptions options = GetParam().options;
   options.memory_bytes = 8 << 20;
-  Result<std::unique_ptr<Device>> opened = OpenDevice(options);
+  Result<std::unique_ptr<Device>> opened = GetParam().open(options);
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   Device& device = **opened;
   EXPECT_EQ(device.info().memory_bytes, options.memory_bytes);
@@ -297,16 +311,13 @@ TEST_P(DeviceConformance, AnUnpacedStreamCopiesLikeAnyOther) {
   ASSERT_TRUE(stream.ok()) << stream.status().ToString();
   Result<std::unique_ptr<DeviceMemory>> memory = device_->Allocate(1000, "slot");
   ASSERT_TRUE(memory.ok()) << memory.status().ToString();
-  std::vector<std::byte> from(1000, std::byte{0x5A}), back(1000);
-  ASSERT_TRUE(device_->RegisterHost(from.data(), from.size()).ok());
-  ASSERT_TRUE(device_->RegisterHost(back.data(), back.size()).ok());
+  const std::span<std::byte> from = Host(1000, std::byte{0x5A});
+  const std::span<std::byte> back = Host<std::byte>(1000);
   std::byte* card = (*memory)->data();
   EXPECT_TRUE((*stream)->Copy(CopyDirection::kToCard, One(from.data(), card, 1000)).ok());
   EXPECT_TRUE((*stream)->Copy(CopyDirection::kToHost, One(card, back.data(), 1000)).ok());
   EXPECT_TRUE((*stream)->Synchronize().ok());
-  EXPECT_EQ(back, from);
-  EXPECT_TRUE(device_->UnregisterHost(from.data()).ok());
-  EXPECT_TRUE(device_->UnregisterHost(back.data()).ok());
+  EXPECT_TRUE(Same(back, from));
 }
 
 TEST_P(DeviceConformance, StreamsThatMakeNoSenseAreRefused) {

@@ -61,11 +61,15 @@ TEST(HostDevice, Names) {
        {"host:", "host:x", "host:-1", "host:1x", "host:00", "host:01", "host:99999999999"}) {
     EXPECT_EQ(OpenStatus(bad).code(), StatusCode::kInvalidArgument) << bad;
   }
+#if !defined(BERTH_HAVE_CUDA)
   const Status cuda = OpenStatus("cuda:0");
   EXPECT_EQ(cuda.code(), StatusCode::kNotFound);
   EXPECT_TRUE(Says(cuda, "this build has no CUDA backend")) << cuda.ToString();
   EXPECT_TRUE(Says(cuda, "BERTH_CUDA=ON")) << cuda.ToString();
+#endif
+#if !defined(BERTH_HAVE_HIP)
   EXPECT_TRUE(Says(OpenStatus("hip:0"), "this build has no HIP backend"));
+#endif
   const Status unknown = OpenStatus("hots:0");
   EXPECT_EQ(unknown.code(), StatusCode::kNotFound);
   EXPECT_TRUE(Says(unknown, "did you mean 'host'")) << unknown.ToString();

@@ -12,7 +12,8 @@
 namespace berth::testing {
 namespace {
 
-constexpr MissChoice kModes[] = {MissChoice::kStage, MissChoice::kHost, MissChoice::kAuto};
+constexpr MissChoice kModes[] = {MissChoice::kStage, MissChoice::kHost, MissChoice::kAuto,
+                                 MissChoice::kInPlace};
 
 RunReport Good(const RunOptions& options) {
   Result<RunReport> report = RunTrace(options);

@@ -62,7 +62,7 @@ const std::vector<LibraryRule>& LibraryRules() {
       {"Google Benchmark", {"benchmark/"}, {"bench/"}, false},
       {"CUDA",
        {"cuda.h", "cuda_", "cuda/", "cublas", "cub/", "nvml.h", "nvrtc.h", "nccl.h", "thrust/"},
-       {"kernels/gpu/"},
+       {"kernels/gpu/", "tests/kernels/gpu/hip_on_cuda/"},
        false},
       {"HIP", {"hip/", "rccl", "hipblas", "rocm", "hsa"}, {"kernels/gpu/"}, false},
       {"Abseil",
@@ -74,7 +74,7 @@ const std::vector<LibraryRule>& LibraryRules() {
 }
 
 // Folders of system headers.
-const Prefixes kSystem = {"sys/", "linux/", "bits/"};
+const Prefixes kSystem = {"sys/", "linux/", "bits/", "sanitizer/"};
 
 bool BeginsWithAny(std::string_view text, const Prefixes& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),

@@ -162,7 +162,7 @@ TEST_F(BadInput, SizesThatDoNotFit) {
   run({"--device", "host:0", "--device", "host:0"}, 2, "given twice");
   run({"--device", "host:0", "--device", "host:00"}, 2, "host:00");
   run({"--device", "host:x"}, 2, "host:x");
-  run({"--device", "cuda:0"}, 2, "cuda");
+  run({"--device", "cuda:4000"}, 2, "cuda");
   run({"--device", "host:0", "--device", "host:1", "--arena", "1MB", "--arena", "1MB", "--arena",
        "1MB"},
       2, "3 times for 2 cards");
@@ -181,7 +181,7 @@ TEST_F(BadInput, FlagsThatAreNotKnown) {
   ExpectRun({"--slots", "perlayer"}, 2, "did you mean 'per-layer'?");
   ExpectRun({"--placement", "epp"}, 2, "did you mean 'ep'?");
   ExpectRun({"--miss", "hots"}, 2, "did you mean 'host'?");
-  ExpectRun({"--miss", "in-place"}, 2, "needs the GPU backend");
+  ExpectRun({"--miss", "inplace"}, 2, "did you mean 'in-place'?");
   ExpectRun({"--io", "telepathy"}, 2, "telepathy");
   ExpectRun({"--chunk", "0"}, 2, "--chunk");
   ExpectRun({"--chunk", "4294967296"}, 2, "--chunk");

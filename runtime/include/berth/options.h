@@ -11,10 +11,12 @@ namespace berth {
 
 // One card.
 struct CardConfig {
-  std::string device = "host:0";  // "<backend>:<ordinal>"
+  std::string device = "host:0";  // "<backend>:<ordinal>", such as "cuda:0"
   uint64_t arena_bytes = 0;       // slots only; 0: what the card's memory and the model suggest
-  uint64_t memory_bytes = 0;      // budget of a host card; 0: half of the machine's free memory
-  double link_bytes_per_s = 0;    // imposed on a host card's copies; 0: none
+  // Memory of the card that may be used; 0: of a host card what the machine has left, of another
+  // all that is free but a reserve.
+  uint64_t memory_bytes = 0;
+  double link_bytes_per_s = 0;  // imposed on a host card's copies; 0: none
 };
 
 // Which slots a unit may take within its size class.
@@ -27,6 +29,8 @@ enum class MissChoice : uint8_t {
   // the policy admits is loaded behind the step, as far as the link is free.
   kHost,
   kAuto,  // split between these two, so that both end about together by what `profile` says
+  // Its card computes it from RAM, over its link, whatever the number of rows; else as kHost.
+  kInPlace,
 };
 
 struct RuntimeOptions {

@@ -1,0 +1,131 @@
+// What the kernels of a grouped call are told: plain data, by value.
+#ifndef BERTH_KERNELS_GPU_EXPERT_ARGS_H_
+#define BERTH_KERNELS_GPU_EXPERT_ARGS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "berth/types.h"
+#include "kernels/expert/expert_spec.h"
+#include "kernels/expert/grouped_call.h"
+
+namespace berth::kernels::gpu {
+
+// Pairs of router ids whose units each warp finds by itself.
+inline constexpr uint32_t kMostEarlyPairs = 32;
+
+// A unit that is to run, as the prepare kernel found it. Units with many pairs come first.
+struct CardUnit {
+  // Row 0 of each matrix; null: the unit has no address, and its matrices are not read.
+  const uint8_t* gate = nullptr;
+  const uint8_t* up = nullptr;
+  const uint8_t* down = nullptr;
+  uint32_t expert = 0;
+  uint32_t first = 0;  // place of its first pair in WorkList::pairs
+  uint32_t count = 0;  // of its pairs
+  uint32_t unused = 0;
+};
+
+struct WorkList {
+  uint32_t* unit_count = nullptr;
+  uint32_t* wide_count = nullptr;  // of these with more pairs than PrepareArgs::wide_over
+  CardUnit* units = nullptr;
+  uint32_t* pairs = nullptr;      // row * top_k + k, by place
+  uint32_t* row_pairs = nullptr;  // pairs of each row that run; only where there is a weighted sum
+};
+
+// Rows in 8 bits (docs/arithmetic.md). Blocks beyond the columns are not set.
+struct ByteRows {
+  int8_t* q = nullptr;      // [rows][stride]
+  float* d = nullptr;       // [rows][stride / 32]
+  float* s = nullptr;       // [rows][stride / 32]: d * (sum of q)
+  float* halves = nullptr;  // [rows][stride / 16]: d * (sum of 16 q)
+  uint32_t stride = 0;      // columns, a multiple of 256
+};
+
+// Rows in BF16, as the wide kernel takes them: the columns of a row in the order of WidePlace
+// (wide_rows.h), zero up to a multiple of 128.
+struct WideRows {
+  uint16_t* at = nullptr;  // [rows][stride]
+  uint32_t stride = 0;     // a multiple of 128
+};
+
+inline constexpr uint32_t kNoneWide = 0xffffffff;
+
+struct PrepareArgs {
+  WorkList list;
+  uint32_t wide_over = kNoneWide;
+  uint32_t rows = 0, top_k = 0;
+  uint32_t pair_count = 0;  // rows * top_k
+  uint32_t experts = 0;
+  // A wave, or ids.
+  const WaveUnit* units = nullptr;
+  uint32_t unit_count = 0;
+  const uint32_t* pairs = nullptr;
+  const int32_t* ids = nullptr;
+  UnitIndex first_unit = 0;
+  const std::byte* const* table = nullptr;
+  uint64_t gate_offset = 0, up_offset = 0, down_offset = 0;
+  uint32_t* failed_unit = nullptr;
+  // Rows to put into 8 bits; q null: none.
+  const float* x = nullptr;
+  uint32_t cols = 0;
+  ByteRows to;
+  WideRows wide;       // at null: none
+  float* y = nullptr;  // [rows][cols]: rows without a pair are set to zero
+};
+
+// Products of one or two matrices per unit with all of its rows, and what becomes of them.
+struct ProductArgs {
+  WorkList list;
+  bool down = false;      // else gate and up, or up alone
+  uint32_t matrices = 1;  // 2: gate and up
+  TensorType types[2] = {};
+  uint64_t row_bytes[2] = {};
+  uint32_t rows = 0;  // of a matrix
+  uint32_t cols = 0;
+  const float* bias[2] = {};   // [experts][rows]; null: none
+  const float* scale[2] = {};  // [experts]; null: none
+  // Inputs: of gate and up a pair's row of x, of down what lies at its place.
+  const float* x = nullptr;  // [rows][cols]
+  ByteRows bytes;
+  WideRows wide;
+  uint32_t wide_over = kNoneWide;  // units with more pairs than this run wide
+  uint32_t top_k = 0;
+  uint32_t experts = 0;
+  const float* weights = nullptr;  // [rows][top_k]
+  bool weights_before = false;
+
+  // Gate and up: the input of down, by place.
+  Activation activation = Activation::kSiluGate;
+  float alpha = 0, limit = 0;
+  float* h = nullptr;             // [pairs][rows]
+  ByteRows h_bytes;               // q null: down takes h as it is
+  uint32_t* h_arrived = nullptr;  // [units][blocks of 32]: zero between calls
+  WideRows h_wide;                // instead of both, for units with more pairs than h_wide_over
+  uint32_t h_wide_over = kNoneWide;
+
+  // Down.
+  float* partials = nullptr;  // [pairs][rows]
+  float* y = nullptr;         // [rows of x][rows]; null: none
+  const int32_t* ids = nullptr;
+  uint32_t* y_arrived = nullptr;  // [rows of x][tiles, or y_cols columns]: zero between calls
+  uint32_t y_cols = 0;            // columns of a row that are summed together; 0: a tile's
+
+  // For kernels that look for weights before the work list is there (early_units.h).
+  UnitIndex first_unit = 0;
+  const std::byte* const* table = nullptr;
+  uint32_t early_pairs = 0;  // of ids; 0: wait for the list
+  uint64_t offsets[2] = {};  // of the matrices in a unit
+
+  // How shared memory is cut; tuned kernels only.
+  uint32_t row_step = 1;    // 2: rows of the two parities of an address come one after the other
+  uint32_t row_stride = 0;  // from row to row in a stage, where rows are copied one by one; or 0
+  uint32_t part_bytes = 0;  // of half a stage
+  uint32_t depth = 1;       // stages of a warp
+  uint32_t wide_pairs = 0;  // pairs of a unit at a time, a multiple of 16
+};
+
+}  // namespace berth::kernels::gpu
+
+#endif  // BERTH_KERNELS_GPU_EXPERT_ARGS_H_

@@ -1,0 +1,49 @@
+// How the wide path of a tuned kernel cuts shared memory.
+#ifndef BERTH_KERNELS_GPU_WIDE_PLAN_H_
+#define BERTH_KERNELS_GPU_WIDE_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/gpu/dot_plan.h"
+
+namespace berth::kernels::gpu {
+
+// A card without matrix instructions takes units of many pairs as those of few, in chunks.
+inline constexpr bool kHasWide = !kDirect;
+
+inline constexpr uint32_t kWideMostPairs = 112;  // of a unit at a time: what registers hold
+inline constexpr uint32_t kWideFewestPairs = 16;
+inline constexpr uint32_t kWideWarpRows = 16;  // of a warp: weight rows of a matrix instruction
+inline constexpr uint32_t kWideWeightColumns = 256;  // of weights in a stage
+// Columns of y that are summed together where a call may have wide units: what the warps of a block
+// make at a time.
+inline constexpr uint32_t kWideSumColumns = 256;
+
+// What a block works on: a tile of a unit with some of its pairs.
+struct alignas(16) WideJob {
+  uint32_t tile;  // its number, of so many
+  uint32_t tile_count;
+  uint32_t pass, passes;
+  uint32_t unit_at, expert, first, count;          // as CardUnit
+  uint32_t pair, pairs;                            // which of the unit's; no pairs: there is no job
+  uint32_t row;                                    // of the tile
+  bool there;                                      // the unit has an address
+  bool realigned;                                  // its rows are moved to a multiple of 16
+  const uint8_t* inputs[kWideMostPairs];           // rows of activations
+  const uint8_t* rows[kDotWarps * kWideWarpRows];  // weight rows, by warp
+};
+inline constexpr uint32_t kWideJobs = 4;  // the one before, this one and the next two
+
+// Bytes of a weight row in a stage, an odd number of pieces of 16: up to 15 in front.
+constexpr uint32_t WideSlotBytes(uint32_t block_bytes, uint32_t block_weights) {
+  return (((kWideWeightColumns / block_weights * block_bytes + 30) / 16) | 1) * 16;
+}
+constexpr size_t WideSharedBytes(uint32_t slot_bytes, uint32_t warps, uint32_t pairs) {
+  return kWideJobs * sizeof(WideJob) + size_t{2} * warps * kWideWarpRows * slot_bytes +
+         size_t{2} * pairs * 256;
+}
+
+}  // namespace berth::kernels::gpu
+
+#endif  // BERTH_KERNELS_GPU_WIDE_PLAN_H_

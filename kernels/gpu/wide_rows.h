@@ -1,0 +1,30 @@
+// Activations of wide units: BF16, in the order in which the lanes of a warp take them.
+#ifndef BERTH_KERNELS_GPU_WIDE_ROWS_H_
+#define BERTH_KERNELS_GPU_WIDE_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/gpu/card_code.h"
+#include "kernels/gpu/expert_args.h"
+
+namespace berth::kernels::gpu {
+
+// Of a step: a block of 32 for each of the four lanes that share a row.
+inline constexpr uint32_t kWideColumns = 128;
+
+// Where a column lies in a row. Eight columns of a lane's block together (16 bytes), then the same
+// eight of the other three lanes' blocks.
+BERTH_CARD uint32_t WidePlace(uint32_t col) {
+  return col / kWideColumns * kWideColumns + col % 32 / 8 * 32 + col % kWideColumns / 32 * 8 +
+         col % 8;
+}
+
+BERTH_CARD void StoreWide(const WideRows& rows, uint32_t row, uint32_t col, float value) {
+  rows.at[static_cast<size_t>(row) * rows.stride + WidePlace(col)] =
+      static_cast<uint16_t>(Bfloat16Pair(value, 0.0f));
+}
+
+}  // namespace berth::kernels::gpu
+
+#endif  // BERTH_KERNELS_GPU_WIDE_ROWS_H_

@@ -1,0 +1,179 @@
+// The work list of a grouped call, by one block: units in the order of their numbers of pairs, most
+// first, and pairs in the order of their units. Of up to 32 pairs of router ids, units come in the
+// order in which they are first met, which a warp finds by itself (early_units.h).
+#ifndef BERTH_KERNELS_GPU_WORK_LIST_H_
+#define BERTH_KERNELS_GPU_WORK_LIST_H_
+
+#include "kernels/gpu/card_warp.h"
+#include "kernels/gpu/expert_args.h"
+
+namespace berth::kernels::gpu {
+
+inline constexpr uint32_t kListThreads = 512;
+// Pairs that are compared with each other; more than that are counted by expert.
+inline constexpr uint32_t kFewPairs = 256;
+
+// The lowest unit without an address stays.
+BERTH_CARD_ONLY void ReportFailed(const PrepareArgs& a, UnitIndex unit) {
+  if (a.failed_unit == nullptr) return;
+  uint32_t before = 0;
+  for (;;) {
+    const uint32_t found = AtomicSwapIf(a.failed_unit, before, unit + 1);
+    if (found == before || (found != 0 && found <= unit + 1)) return;
+    before = found;
+  }
+}
+
+BERTH_CARD_ONLY void StoreUnit(const PrepareArgs& a, uint32_t at, UnitIndex unit, uint32_t expert,
+                               const std::byte* address, const int64_t* shifts, uint32_t first,
+                               uint32_t count) {
+  CardUnit to;
+  to.expert = expert;
+  to.first = first;
+  to.count = count;
+  if (address == nullptr) {
+    ReportFailed(a, unit);
+  } else {
+    const auto* const base = reinterpret_cast<const uint8_t*>(address);
+    to.gate = base + a.gate_offset + (shifts == nullptr ? 0 : shifts[0]);
+    to.up = base + a.up_offset + (shifts == nullptr ? 0 : shifts[1]);
+    to.down = base + a.down_offset + (shifts == nullptr ? 0 : shifts[2]);
+  }
+  a.list.units[at] = to;
+  if (count > a.wide_over) AtomicAdd(a.list.wide_count, 1);
+}
+
+// A unit's place among `count` numbers of pairs, and the pairs before it; zeros are no units.
+struct Rank {
+  uint32_t at = 0, first = 0;
+};
+BERTH_CARD_ONLY Rank RankOf(const uint32_t* counts, uint32_t count, uint32_t self, bool sorted) {
+  Rank rank;
+  const uint32_t own = counts[self];
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t other = counts[i];
+    const bool earlier = i < self && other != 0;
+    const bool before = sorted ? other > own || (other == own && earlier) : earlier;
+    rank.at += before ? 1 : 0;
+    rank.first += before ? other : 0;
+  }
+  return rank;
+}
+
+// `shared`: words, one per unit.
+BERTH_CARD_ONLY void ListWave(const PrepareArgs& a, uint32_t* shared) {
+  for (uint32_t i = ThreadIndex(); i < a.unit_count; i += BlockThreads()) {
+    shared[i] = a.units[i].pair_count;
+  }
+  SyncBlock();
+  for (uint32_t i = ThreadIndex(); i < a.unit_count; i += BlockThreads()) {
+    if (shared[i] == 0) continue;
+    const WaveUnit& unit = a.units[i];
+    const Rank rank = RankOf(shared, a.unit_count, i, true);
+    const std::byte* const address = unit.address != nullptr ? unit.address : a.table[unit.unit];
+    StoreUnit(a, rank.at, unit.unit, unit.expert, address,
+              reinterpret_cast<const int64_t*>(&unit.shifts), rank.first, shared[i]);
+    for (uint32_t k = 0; k < shared[i]; ++k) {
+      a.list.pairs[rank.first + k] = a.pairs[unit.first_pair + k];
+    }
+    AtomicAdd(a.list.unit_count, 1);
+  }
+}
+
+// An expert that there is, or kNoExpert.
+BERTH_CARD_ONLY int32_t ExpertOf(const PrepareArgs& a, uint32_t pair) {
+  const int32_t id = a.ids[pair];
+  if (id >= 0 && static_cast<uint32_t>(id) >= a.experts) {
+    ReportFailed(a, a.first_unit + static_cast<uint32_t>(id));
+    return kNoExpert;
+  }
+  return id < 0 ? kNoExpert : id;
+}
+
+// A thread a pair. The first pair of an expert stands for the unit.
+// `shared`: words, three per pair.
+BERTH_CARD_ONLY void ListFewPairs(const PrepareArgs& a, uint32_t* shared) {
+  const uint32_t pairs = a.pair_count, self = ThreadIndex();
+  auto* const ids = reinterpret_cast<int32_t*>(shared);
+  uint32_t* const counts = shared + pairs;
+  uint32_t* const firsts = shared + 2 * pairs;
+  const bool there = self < pairs;
+  const int32_t id = there ? ExpertOf(a, self) : kNoExpert;
+  // Asked for now, needed later.
+  const std::byte* const address =
+      id == kNoExpert ? nullptr : a.table[a.first_unit + static_cast<uint32_t>(id)];
+  if (there) ids[self] = id;
+  SyncBlock();
+  uint32_t leader = self, before = 0, count = 0;
+  if (id != kNoExpert) {
+    for (uint32_t i = 0; i < pairs; ++i) {
+      if (ids[i] != id) continue;
+      leader = i < leader ? i : leader;
+      before += i < self ? 1 : 0;
+      ++count;
+    }
+  }
+  const bool leads = id != kNoExpert && leader == self;
+  if (there) counts[self] = leads ? count : 0;
+  SyncBlock();
+  if (leads) {
+    const Rank rank = RankOf(counts, pairs, self, pairs > kMostEarlyPairs);
+    const auto expert = static_cast<uint32_t>(id);
+    StoreUnit(a, rank.at, a.first_unit + expert, expert, address, nullptr, rank.first, count);
+    firsts[self] = rank.first;
+    AtomicAdd(a.list.unit_count, 1);
+  }
+  SyncBlock();
+  if (id != kNoExpert) a.list.pairs[firsts[leader] + before] = self;
+}
+
+// `shared`: words, two per expert.
+BERTH_CARD_ONLY void ListManyPairs(const PrepareArgs& a, uint32_t* shared) {
+  uint32_t* const counts = shared;
+  uint32_t* const next = shared + a.experts;
+  for (uint32_t e = ThreadIndex(); e < a.experts; e += BlockThreads()) counts[e] = 0;
+  SyncBlock();
+  for (uint32_t pair = ThreadIndex(); pair < a.pair_count; pair += BlockThreads()) {
+    const int32_t id = ExpertOf(a, pair);
+    if (id != kNoExpert) AtomicAdd(counts + id, 1);
+  }
+  SyncBlock();
+  for (uint32_t e = ThreadIndex(); e < a.experts; e += BlockThreads()) {
+    if (counts[e] == 0) continue;
+    const Rank rank = RankOf(counts, a.experts, e, true);
+    const UnitIndex unit = a.first_unit + e;
+    StoreUnit(a, rank.at, unit, e, a.table[unit], nullptr, rank.first, counts[e]);
+    next[e] = rank.first;
+    AtomicAdd(a.list.unit_count, 1);
+  }
+  SyncBlock();
+  for (uint32_t pair = ThreadIndex(); pair < a.pair_count; pair += BlockThreads()) {
+    const int32_t id = a.ids[pair];
+    if (id < 0 || static_cast<uint32_t>(id) >= a.experts) continue;
+    a.list.pairs[AtomicAdd(next + id, 1)] = pair;
+  }
+}
+
+BERTH_CARD_ONLY void MakeWorkList(const PrepareArgs& a, uint32_t* shared) {
+  if (ThreadIndex() == 0) *a.list.unit_count = *a.list.wide_count = 0;
+  SyncBlock();
+  if (a.units != nullptr) {
+    ListWave(a, shared);
+  } else if (a.pair_count <= kFewPairs) {
+    ListFewPairs(a, shared);
+  } else {
+    ListManyPairs(a, shared);
+  }
+}
+
+// Words of shared memory: whole groups of four, which compilers may read at once.
+inline uint32_t WorkListWords(const PrepareArgs& a) {
+  const uint32_t words = a.units != nullptr          ? a.unit_count
+                         : a.pair_count <= kFewPairs ? 3 * a.pair_count
+                                                     : 2 * a.experts;
+  return (words + 3) / 4 * 4;
+}
+
+}  // namespace berth::kernels::gpu
+
+#endif  // BERTH_KERNELS_GPU_WORK_LIST_H_
