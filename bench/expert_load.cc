@@ -41,20 +41,6 @@ MatrixSpec MakeMatrix(const Format& format, uint32_t rows, uint32_t cols, uint64
 
 uint64_t Bytes(const MatrixSpec& matrix) { return matrix.rows * matrix.row_bytes; }
 
-ExpertSpec MakeSpec(const TypePair& pair, const ExpertShape& shape) {
-  ExpertSpec spec;
-  spec.experts = shape.experts;
-  spec.hidden = shape.hidden;
-  spec.ffn = shape.ffn;
-  spec.gate = MakeMatrix(*pair.gate_up, shape.ffn, shape.hidden, 0);
-  const uint64_t up = AlignUp(Bytes(spec.gate), kTensorAlign);
-  spec.up = MakeMatrix(*pair.gate_up, shape.ffn, shape.hidden, up);
-  const uint64_t down = AlignUp(up + Bytes(spec.up), kTensorAlign);
-  spec.down = MakeMatrix(*pair.down, shape.hidden, shape.ffn, down);
-  spec.unit_bytes = AlignUp(down + Bytes(spec.down), kTensorAlign);
-  return spec;
-}
-
 void Generate(const MatrixSpec& matrix, uint64_t seed, std::byte* unit) {
   const Format& format = *FindFormat(matrix.type);
   format.generate(seed, 0, Bytes(matrix) / format.block_bytes, unit + matrix.offset);
@@ -91,12 +77,36 @@ std::vector<TypePair> AllTypePairs(const ExpertShape& shape) {
   return pairs;
 }
 
+ExpertSpec MakeExpertSpec(const TypePair& pair, const ExpertShape& shape) {
+  ExpertSpec spec;
+  spec.experts = shape.experts;
+  spec.hidden = shape.hidden;
+  spec.ffn = shape.ffn;
+  spec.gate = MakeMatrix(*pair.gate_up, shape.ffn, shape.hidden, 0);
+  const uint64_t up = AlignUp(Bytes(spec.gate), kTensorAlign);
+  spec.up = MakeMatrix(*pair.gate_up, shape.ffn, shape.hidden, up);
+  const uint64_t down = AlignUp(up + Bytes(spec.up), kTensorAlign);
+  spec.down = MakeMatrix(*pair.down, shape.hidden, shape.ffn, down);
+  spec.unit_bytes = AlignUp(down + Bytes(spec.down), kTensorAlign);
+  return spec;
+}
+
+uint64_t WeightBytes(const ExpertSpec& spec) {
+  return Bytes(spec.gate) + Bytes(spec.up) + Bytes(spec.down);
+}
+
+void GenerateUnit(const ExpertSpec& spec, uint64_t seed, std::byte* unit) {
+  Generate(spec.gate, 3 * seed, unit);
+  Generate(spec.up, 3 * seed + 1, unit);
+  Generate(spec.down, 3 * seed + 2, unit);
+}
+
 Result<UnitStore> UnitStore::Create(const TypePair& pair, const ExpertShape& shape,
                                     uint64_t bytes) {
   UnitStore store;
-  store.spec_ = MakeSpec(pair, shape);
+  store.spec_ = MakeExpertSpec(pair, shape);
   const ExpertSpec& spec = store.spec_;
-  store.weight_bytes_ = Bytes(spec.gate) + Bytes(spec.up) + Bytes(spec.down);
+  store.weight_bytes_ = WeightBytes(spec);
   const uint64_t count = std::max<uint64_t>(shape.experts, CeilDiv(bytes, spec.unit_bytes));
   const uint64_t total = count * spec.unit_bytes;
   BERTH_ASSIGN_OR_RETURN(const uint64_t available, arena::AvailableHostBytes());
@@ -113,9 +123,7 @@ Result<UnitStore> UnitStore::Create(const TypePair& pair, const ExpertShape& sha
   for (uint64_t unit = 0; unit < count; ++unit) {
     std::byte* const to = memory + unit * spec.unit_bytes;
     if (unit < kStock) {
-      Generate(spec.gate, 3 * unit, to);
-      Generate(spec.up, 3 * unit + 1, to);
-      Generate(spec.down, 3 * unit + 2, to);
+      GenerateUnit(spec, unit, to);
     } else {
       std::memcpy(to, memory + unit % kStock * spec.unit_bytes, spec.unit_bytes);
     }

@@ -38,6 +38,12 @@ Result<TypePair> ParseTypePair(std::string_view text, const ExpertShape& shape);
 // Every type of weights: alone where the shape allows, otherwise over IQ4_NL.
 std::vector<TypePair> AllTypePairs(const ExpertShape& shape);
 
+// A layer of such experts, siblings none; tensors packed as on a card. And a unit of it with valid
+// random weights.
+kernels::ExpertSpec MakeExpertSpec(const TypePair& pair, const ExpertShape& shape);
+uint64_t WeightBytes(const kernels::ExpertSpec& spec);  // of a unit, without what aligns it
+void GenerateUnit(const kernels::ExpertSpec& spec, uint64_t seed, std::byte* unit);
+
 // At least `bytes` of units with valid random weights, and no fewer units than the shape's experts.
 class UnitStore {
  public:

@@ -14,10 +14,8 @@
 #include <vector>
 
 #include "bench/median.h"
-#include "bench/read_load.h"
+#include "bench/tier_rate.h"
 #include "berth/runtime.h"
-#include "runtime/base/math.h"
-#include "runtime/base/mix.h"
 #include "runtime/catalog/catalog.h"
 #include "runtime/pack/make_model.h"
 
@@ -40,126 +38,11 @@ double Since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-struct Options {
-  std::string model;
-  double seconds = 2;
+struct Options : TierLoad {
   uint32_t rounds = 5;
-  uint64_t in_flight = RuntimeOptions().read_bytes_in_flight;
   bool smoke = false;
   std::string json;
 };
-
-// Bytes of an arena with `share` of every size class's units, at least the hard minimum.
-uint64_t ArenaBytes(const Catalog& catalog, double share) {
-  uint64_t bytes = 0;
-  for (const SizeClass& c : catalog.size_classes()) {
-    const uint64_t units = c.layers.size() * catalog.experts();
-    const uint64_t least = std::min<uint64_t>(3ull * catalog.top_k(), units);
-    bytes += AlignUp(c.card_bytes, kCardAlign) *
-             std::max(least, static_cast<uint64_t>(share * static_cast<double>(units)));
-  }
-  return bytes;
-}
-
-RuntimeOptions MovingRuntime(const Options& options, uint64_t arena_bytes, uint32_t steps) {
-  RuntimeOptions o;
-  o.model = options.model;
-  o.compute = false;
-  o.policy = "lru";
-  o.slots = SlotSharingChoice::kShared;
-  o.max_in_flight = steps;
-  o.read_bytes_in_flight = options.in_flight;
-  o.staging_bytes = std::max<uint64_t>(2 * options.in_flight, 128u << 20);
-  o.cards[0].arena_bytes = arena_bytes;
-  return o;
-}
-
-// Walks through all units of the model in a scattered order that comes back to a unit only after
-// all others, so that nothing is still there.
-class Walk {
- public:
-  Walk(uint32_t layers, uint32_t experts) : layers_(layers), experts_(experts) {
-    for (uint32_t e = 0; e < experts; ++e) order_.push_back(static_cast<int32_t>(e));
-    for (uint32_t e = experts; e > 1; --e) std::swap(order_[e - 1], order_[ScatterBits(e) % e]);
-  }
-  // `count` experts of the next layer.
-  uint32_t Next(uint32_t count, std::vector<int32_t>* ids) {
-    const uint32_t layer = static_cast<uint32_t>(step_ % layers_);
-    const uint64_t first = step_ / layers_ * count;
-    for (uint32_t i = 0; i < count; ++i) (*ids)[i] = order_[(first + i) % experts_];
-    ++step_;
-    return layer;
-  }
-
- private:
-  uint32_t layers_, experts_;
-  uint64_t step_ = 0;
-  std::vector<int32_t> order_;
-};
-
-Result<double> TierRate(const Options& options, const Catalog& catalog, std::string* rung) {
-  constexpr uint32_t kSteps = 8;
-  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> runtime,
-                         Runtime::Open(MovingRuntime(options, ArenaBytes(catalog, 0), kSteps)));
-  *rung = runtime->info().io_rung;
-  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, runtime->NewSession());
-  Walk walk(catalog.layers(), catalog.experts());
-  std::vector<int32_t> ids(catalog.top_k());
-  std::vector<Ticket> tickets;
-  const auto submit = [&]() -> Status {
-    Step step;
-    step.layer = walk.Next(catalog.top_k(), &ids);
-    step.rows = 1;
-    step.ids = ids.data();
-    BERTH_ASSIGN_OR_RETURN(const Ticket ticket, session->Enqueue(step));
-    tickets.push_back(ticket);
-    return Status();
-  };
-  for (uint32_t s = 0; s < kSteps; ++s) BERTH_RETURN_IF_ERROR(submit());
-  const Clock::time_point start = Clock::now();
-  const uint64_t before = runtime->stats().moved.h2d;
-  double seconds = 0;
-  size_t oldest = 0;
-  while ((seconds = Since(start)) < options.seconds) {
-    BERTH_RETURN_IF_ERROR(session->Wait(tickets[oldest++]));
-    BERTH_RETURN_IF_ERROR(submit());
-  }
-  const Stats stats = runtime->stats();
-  for (; oldest < tickets.size(); ++oldest) BERTH_RETURN_IF_ERROR(session->Wait(tickets[oldest]));
-  for (const CardCounters& card : stats.counters.cards) {
-    if (card.hits > 0) return InternalError("a unit was hit: the walk is too short for the arena");
-  }
-  return static_cast<double>(stats.moved.h2d - before) / seconds / 1e9;
-}
-
-UnitShape ShapeOf(const Catalog& catalog, uint32_t layer) {
-  UnitShape shape;
-  shape.aligned = false;
-  for (const Extent& e : catalog.extents(catalog.unit({layer, 0}))) {
-    shape.extents.push_back(e.bytes);
-  }
-  return shape;
-}
-
-// Each size class by itself, put together as the walk through the layers mixes them: smaller
-// extents are slower.
-Result<double> ReadRate(const Options& options, const Catalog& catalog) {
-  double bytes = 0, seconds = 0;
-  for (const SizeClass& size : catalog.size_classes()) {
-    ReadLoad load;
-    load.path = catalog.files().back().path;
-    load.unit = ShapeOf(catalog, size.layers.front());
-    load.depth = static_cast<uint32_t>(
-        std::max<uint64_t>(1, options.in_flight / load.unit.read_bytes_max()));
-    load.seconds = options.seconds / static_cast<double>(catalog.size_classes().size());
-    BERTH_ASSIGN_OR_RETURN(const LoadResult result, RunReadLoad(load));
-    const double share =
-        static_cast<double>(size.payload_bytes) * static_cast<double>(size.layers.size());
-    bytes += share;
-    seconds += share / result.useful_gb_per_s;
-  }
-  return bytes / seconds;
-}
 
 // Milliseconds of single missing units, with pauses; with `hints`, prefetch runs all the while.
 Result<std::vector<double>> DemandTimes(const Options& options, const Catalog& catalog,
@@ -265,6 +148,7 @@ int Main(int argc, char** argv) {
   Options options;
   CLI::App app(kAbout, "tier_bench");
   app.add_option("MODEL", options.model, "A GGUF of units of real size (berth make-model)");
+  app.add_option("--device", options.device, "The card that units go to")->capture_default_str();
   app.add_option("--seconds", options.seconds, "Of each measurement")->capture_default_str();
   app.add_option("--rounds", options.rounds)->capture_default_str();
   app.add_option("--in-flight", options.in_flight, "Bytes of reads under way at once")
