@@ -57,87 +57,45 @@ Result<GpuBudget> PlanBudget(std::string_view card, uint64_t asked, uint64_t fre
 
 class GpuMemory::Block final : public DeviceMemory {
  public:
-  Block(GpuMemory* owner, std::byte* data, size_t bytes)
-      : owner_(owner), data_(data), bytes_(bytes) {}
+  Block(CardLedger* ledger, int ordinal, std::byte* data, size_t bytes)
+      : ledger_(ledger), ordinal_(ordinal), data_(data), bytes_(bytes) {
+    ledger_->Add(data_, bytes_);
+  }
   ~Block() override {
-    owner_->Free(*this);
-    const ScopedCard card(owner_->ordinal_);
+    ledger_->Remove(data_, bytes_);
+    const ScopedCard card(ordinal_);
     if (gpuFree(data_) != gpuSuccess) (void)gpuGetLastError();  // of a lost card
   }
   std::byte* data() const override { return data_; }
   size_t bytes() const override { return bytes_; }
 
  private:
-  GpuMemory* owner_;
+  CardLedger* ledger_;
+  int ordinal_;
   std::byte* data_;
   size_t bytes_;
 };
 
-GpuMemory::~GpuMemory() {
-  MutexLock lock(&mutex_);
-  BERTH_CHECK_MSG(ranges_.empty(), "card memory outlives its device");
-}
-
-uint64_t GpuMemory::free_bytes() const {
-  MutexLock lock(&mutex_);
-  return budget_bytes_ - used_bytes_;
-}
-
 Result<std::unique_ptr<DeviceMemory>> GpuMemory::Allocate(size_t bytes, std::string_view purpose) {
-  const std::string what = "card " + card_ + ": " + std::string(purpose);
-  if (bytes == 0) return InvalidArgumentError(what + ": asked for 0 bytes");
-  const auto exhausted = [&](uint64_t free) {
-    return ResourceExhaustedError(what + ": asked " + FormatBytes(bytes) + ", free " +
-                                  FormatBytes(free) + " of " + FormatBytes(budget_bytes_) +
-                                  ": lower --arena or --ring, or give the card more memory");
-  };
-  if (bytes > budget_bytes_) return exhausted(free_bytes());
-  const uint64_t charged = AlignUp(bytes, kCardAlign);
-  {
-    MutexLock lock(&mutex_);
-    if (charged > budget_bytes_ - used_bytes_) return exhausted(budget_bytes_ - used_bytes_);
-    used_bytes_ += charged;
-  }
+  BERTH_RETURN_IF_ERROR(ledger_.Charge(bytes, purpose));
+  const std::string what = ledger_.What(purpose);
   void* data = nullptr;
   Status status;
   {
     const ScopedCard card(ordinal_);
     status = card.error() != gpuSuccess ? GpuStatus(card.error(), what, "SetDevice")
-                                        : GpuStatus(gpuMalloc(&data, charged),
+                                        : GpuStatus(gpuMalloc(&data, AlignUp(bytes, kCardAlign)),
                                                     what + " of " + FormatBytes(bytes), "Malloc");
   }
   if (!status.ok()) {
-    MutexLock lock(&mutex_);
-    used_bytes_ -= charged;
+    ledger_.Refund(bytes);
     if (status.code() != StatusCode::kResourceExhausted) return status;
     return ResourceExhaustedError(std::string(status.message()) +
                                   ": lower --arena, --ring or --memory");
   }
   BERTH_CHECK(reinterpret_cast<uintptr_t>(data) % kCardAlign == 0);
-  auto block = std::make_unique<Block>(this, static_cast<std::byte*>(data), bytes);
-  MutexLock lock(&mutex_);
-  const std::byte* begin = block->data();
-  const auto at = std::lower_bound(ranges_.begin(), ranges_.end(), begin,
-                                   [](const Range& a, const std::byte* b) { return a.begin < b; });
-  ranges_.insert(at, {begin, bytes});
-  return std::unique_ptr<DeviceMemory>(std::move(block));
-}
-
-void GpuMemory::Free(const Block& block) {
-  MutexLock lock(&mutex_);
-  used_bytes_ -= AlignUp(block.bytes(), kCardAlign);
-  std::erase_if(ranges_, [&](const Range& range) { return range.begin == block.data(); });
-}
-
-bool GpuMemory::Contains(const void* begin, size_t bytes) const {
-  const std::byte* first = static_cast<const std::byte*>(begin);
-  MutexLock lock(&mutex_);
-  auto after = std::upper_bound(ranges_.begin(), ranges_.end(), first,
-                                [](const std::byte* a, const Range& b) { return a < b.begin; });
-  if (after == ranges_.begin()) return false;
-  const Range& range = *--after;
-  const size_t offset = static_cast<size_t>(first - range.begin);
-  return offset <= range.bytes && bytes <= range.bytes - offset;
+  return std::unique_ptr<DeviceMemory>(
+      std::make_unique<Block>(&ledger_, ordinal_, static_cast<std::byte*>(data), bytes));
 }
 
 }  // namespace berth::kernels::gpu

@@ -7,12 +7,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "berth/status.h"
+#include "kernels/card_ledger.h"
 #include "kernels/device.h"
-#include "kernels/gpu/vendor.h"
-#include "runtime/base/mutex.h"
 
 namespace berth::kernels::gpu {
 
@@ -31,31 +29,19 @@ Result<GpuBudget> PlanBudget(std::string_view card, uint64_t asked, uint64_t fre
 class GpuMemory {
  public:
   GpuMemory(std::string card, int ordinal, uint64_t budget_bytes)
-      : card_(std::move(card)), ordinal_(ordinal), budget_bytes_(budget_bytes) {}
-  ~GpuMemory();
+      : ordinal_(ordinal), ledger_(std::move(card), budget_bytes) {}
 
-  uint64_t free_bytes() const BERTH_EXCLUDES(mutex_);
+  uint64_t free_bytes() const { return ledger_.free_bytes(); }
   // Blocks are charged rounded up to 256 bytes.
-  Result<std::unique_ptr<DeviceMemory>> Allocate(size_t bytes, std::string_view purpose)
-      BERTH_EXCLUDES(mutex_);
+  Result<std::unique_ptr<DeviceMemory>> Allocate(size_t bytes, std::string_view purpose);
   // Whether [begin, begin + bytes) lies in one block.
-  bool Contains(const void* begin, size_t bytes) const BERTH_EXCLUDES(mutex_);
+  bool Contains(const void* begin, size_t bytes) const { return ledger_.Contains(begin, bytes); }
 
  private:
   class Block;
-  struct Range {
-    const std::byte* begin;
-    size_t bytes;
-  };
 
-  void Free(const Block& block) BERTH_EXCLUDES(mutex_);
-
-  const std::string card_;
   const int ordinal_;
-  const uint64_t budget_bytes_;
-  mutable Mutex mutex_;
-  uint64_t used_bytes_ BERTH_GUARDED_BY(mutex_) = 0;
-  std::vector<Range> ranges_ BERTH_GUARDED_BY(mutex_);  // by address
+  CardLedger ledger_;
 };
 
 }  // namespace berth::kernels::gpu

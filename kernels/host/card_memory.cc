@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "runtime/base/check.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
 
@@ -18,56 +17,35 @@ namespace berth::kernels {
 // kernel can back all of it but the tail with huge pages.
 class CardMemory::Block final : public DeviceMemory {
  public:
-  Block(CardMemory* owner, std::byte* mapping, size_t mapped, std::byte* data, size_t bytes)
-      : owner_(owner), mapping_(mapping), mapped_(mapped), data_(data), bytes_(bytes) {}
+  Block(CardLedger* ledger, std::byte* mapping, size_t mapped, std::byte* data, size_t bytes)
+      : ledger_(ledger), mapping_(mapping), mapped_(mapped), data_(data), bytes_(bytes) {
+    ledger_->Add(data_, bytes_);
+  }
   ~Block() override {
-    owner_->Free(*this);
+    ledger_->Remove(data_, bytes_);
     munmap(mapping_, mapped_);
   }
   std::byte* data() const override { return data_; }
   size_t bytes() const override { return bytes_; }
 
  private:
-  CardMemory* owner_;
+  CardLedger* ledger_;
   std::byte* mapping_;
   size_t mapped_;
   std::byte* data_;
   size_t bytes_;
 };
 
-CardMemory::~CardMemory() {
-  MutexLock lock(&mutex_);
-  BERTH_CHECK_MSG(ranges_.empty(), "card memory outlives its device");
-}
-
-uint64_t CardMemory::free_bytes() const {
-  MutexLock lock(&mutex_);
-  return budget_bytes_ - used_bytes_;
-}
-
 Result<std::unique_ptr<DeviceMemory>> CardMemory::Allocate(size_t bytes, std::string_view purpose) {
-  const std::string what = "card " + card_ + ": " + std::string(purpose);
-  if (bytes == 0) return InvalidArgumentError(what + ": asked for 0 bytes");
-  const auto exhausted = [&](uint64_t free) {
-    return ResourceExhaustedError(what + ": asked " + FormatBytes(bytes) + ", free " +
-                                  FormatBytes(free) + " of " + FormatBytes(budget_bytes_) +
-                                  ": lower --arena or --ring, or give the card more memory");
-  };
-  if (bytes > budget_bytes_) return exhausted(free_bytes());
-  const uint64_t charged = AlignUp(bytes, kCardAlign);
-  {
-    MutexLock lock(&mutex_);
-    if (charged > budget_bytes_ - used_bytes_) return exhausted(budget_bytes_ - used_bytes_);
-    used_bytes_ += charged;
-  }
+  BERTH_RETURN_IF_ERROR(ledger_.Charge(bytes, purpose));
   const size_t slack = bytes >= kHugePageBytes ? kHugePageBytes : 0;
   const size_t mapped = AlignUp(bytes, kIoAlign) + slack;
   void* mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {
     const int error = errno;
-    MutexLock lock(&mutex_);
-    used_bytes_ -= charged;
-    return ErrnoError(error, what + ": mapping " + FormatBytes(bytes) + " of host memory");
+    ledger_.Refund(bytes);
+    return ErrnoError(
+        error, ledger_.What(purpose) + ": mapping " + FormatBytes(bytes) + " of host memory");
   }
   std::byte* data = static_cast<std::byte*>(mapping);
   if (slack != 0) {
@@ -75,28 +53,8 @@ Result<std::unique_ptr<DeviceMemory>> CardMemory::Allocate(size_t bytes, std::st
     (void)madvise(data, bytes, MADV_HUGEPAGE);  // advice: a kernel without it serves small pages
   }
   if (poison_) std::memset(data, 0xFF, bytes);
-  auto block = std::make_unique<Block>(this, static_cast<std::byte*>(mapping), mapped, data, bytes);
-  MutexLock lock(&mutex_);
-  const auto at = std::lower_bound(ranges_.begin(), ranges_.end(), data,
-                                   [](const Range& a, const std::byte* b) { return a.begin < b; });
-  ranges_.insert(at, {data, bytes});
-  return std::unique_ptr<DeviceMemory>(std::move(block));
-}
-
-void CardMemory::Free(const Block& block) {
-  MutexLock lock(&mutex_);
-  used_bytes_ -= AlignUp(block.bytes(), kCardAlign);
-  std::erase_if(ranges_, [&](const Range& range) { return range.begin == block.data(); });
-}
-
-bool CardMemory::Contains(const std::byte* begin, size_t bytes) const {
-  MutexLock lock(&mutex_);
-  auto after = std::upper_bound(ranges_.begin(), ranges_.end(), begin,
-                                [](const std::byte* a, const Range& b) { return a < b.begin; });
-  if (after == ranges_.begin()) return false;
-  const Range& range = *--after;
-  const size_t offset = static_cast<size_t>(begin - range.begin);
-  return offset <= range.bytes && bytes <= range.bytes - offset;
+  return std::unique_ptr<DeviceMemory>(
+      std::make_unique<Block>(&ledger_, static_cast<std::byte*>(mapping), mapped, data, bytes));
 }
 
 uint64_t DefaultCardBytes() {

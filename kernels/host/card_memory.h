@@ -7,11 +7,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "berth/status.h"
+#include "kernels/card_ledger.h"
 #include "kernels/device.h"
-#include "runtime/base/mutex.h"
 
 namespace berth::kernels {
 
@@ -19,31 +18,21 @@ namespace berth::kernels {
 class CardMemory {
  public:
   CardMemory(std::string card, uint64_t budget_bytes, bool poison)
-      : card_(std::move(card)), budget_bytes_(budget_bytes), poison_(poison) {}
-  ~CardMemory();
+      : poison_(poison), ledger_(std::move(card), budget_bytes) {}
 
-  uint64_t free_bytes() const BERTH_EXCLUDES(mutex_);
+  uint64_t free_bytes() const { return ledger_.free_bytes(); }
   // Blocks are charged rounded up to 256 bytes.
-  Result<std::unique_ptr<DeviceMemory>> Allocate(size_t bytes, std::string_view purpose)
-      BERTH_EXCLUDES(mutex_);
+  Result<std::unique_ptr<DeviceMemory>> Allocate(size_t bytes, std::string_view purpose);
   // Whether [begin, begin + bytes) lies in one block.
-  bool Contains(const std::byte* begin, size_t bytes) const BERTH_EXCLUDES(mutex_);
+  bool Contains(const std::byte* begin, size_t bytes) const {
+    return ledger_.Contains(begin, bytes);
+  }
 
  private:
   class Block;
-  struct Range {
-    const std::byte* begin;
-    size_t bytes;
-  };
 
-  void Free(const Block& block) BERTH_EXCLUDES(mutex_);
-
-  const std::string card_;
-  const uint64_t budget_bytes_;
   const bool poison_;
-  mutable Mutex mutex_;
-  uint64_t used_bytes_ BERTH_GUARDED_BY(mutex_) = 0;
-  std::vector<Range> ranges_ BERTH_GUARDED_BY(mutex_);  // by address
+  CardLedger ledger_;
 };
 
 // Half of what the machine has available now; a quarter of its physical memory where the kernel
