@@ -148,10 +148,8 @@ const void* GpuStream::OnCard(const void* begin, uint64_t bytes) const {
 }
 
 Status GpuStream::Copy(CopyDirection direction, std::span<const CopySegment> segments) {
-  if (segments.size() > kMaxCopySegments) {
-    return InvalidArgumentError(Where("a copy of " + std::to_string(segments.size()) +
-                                      " segments; at most " + std::to_string(kMaxCopySegments)));
-  }
+  const auto where = [this](std::string_view what) { return Where(what); };
+  BERTH_RETURN_IF_ERROR(CheckSegmentCount(segments, where));
   CopyOp op{direction, 0, {}};
   const bool to_card = direction == CopyDirection::kToCard;
   for (const CopySegment& segment : segments) {
@@ -159,8 +157,7 @@ Status GpuStream::Copy(CopyDirection direction, std::span<const CopySegment> seg
     const std::byte* on_card = to_card ? segment.to : segment.from;
     const std::byte* on_host = to_card ? segment.from : segment.to;
     if (!card_->memory.Contains(on_card, segment.bytes)) {
-      return InvalidArgumentError(Where(to_card ? "a copy to the card ends outside its memory"
-                                                : "a copy to the host begins outside the card"));
+      return NotOnCard(direction, where);
     }
     if (card_->host.OnCard(on_host, segment.bytes) == nullptr) {
       return InvalidArgumentError(Where("a copy from or to host memory that is not registered"));
@@ -171,13 +168,9 @@ Status GpuStream::Copy(CopyDirection direction, std::span<const CopySegment> seg
 }
 
 Status GpuStream::UpdateTable(std::span<const TableEntry> entries) {
-  if (entries.size() > kMaxTableEntries) {
-    return InvalidArgumentError(Where("an update of " + std::to_string(entries.size()) +
-                                      " table entries; at most " +
-                                      std::to_string(kMaxTableEntries)));
-  }
-  TableOp op{static_cast<uint32_t>(entries.size()), {}};
-  std::copy(entries.begin(), entries.end(), op.entries.begin());
+  BERTH_ASSIGN_OR_RETURN(
+      const TableUpdate op,
+      TakeTableUpdate(entries, [this](std::string_view what) { return Where(what); }));
   return EnqueueOnly(op);
 }
 

@@ -20,6 +20,7 @@
 #include "kernels/gpu/event_pool.h"
 #include "kernels/gpu/expert_launch.h"
 #include "kernels/gpu/gpu_card.h"
+#include "kernels/stream_entry.h"
 #include "runtime/base/mutex.h"
 
 namespace berth::kernels::gpu {
@@ -47,10 +48,6 @@ class GpuStream final : public Stream, private CompletionThread::Client {
     uint32_t count;
     std::array<CopySegment, kMaxCopySegments> segments;
   };
-  struct TableOp {
-    uint32_t count;
-    std::array<TableEntry, kMaxTableEntries> entries;
-  };
   struct RunOp {
     CardCall call;  // all pointers the card's
     // The host's view of what it must look at before it launches.
@@ -66,7 +63,7 @@ class GpuStream final : public Stream, private CompletionThread::Client {
   struct NotifyOp {
     uint64_t token;
   };
-  using Op = std::variant<RecordOp, CopyOp, TableOp, RunOp, ReduceCall, WaitOp, NotifyOp>;
+  using Op = std::variant<RecordOp, CopyOp, TableUpdate, RunOp, ReduceCall, WaitOp, NotifyOp>;
 
   // What has been issued since the last Notify.
   struct Window {
@@ -104,7 +101,7 @@ class GpuStream final : public Stream, private CompletionThread::Client {
   Status DoWork(const Op& op, uint64_t entry);
   Status DoCopy(const CopyOp& op);
   Status DoCopyByKernel(const CopyOp& op);
-  Status DoUpdateTable(const TableOp& op);
+  Status DoUpdateTable(const TableUpdate& op);
   Status DoRun(const RunOp& op, uint64_t entry);
   Status CheckRun(RunOp* op) const;
   void DoRecord(const RecordOp& op);

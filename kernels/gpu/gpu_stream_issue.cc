@@ -84,7 +84,7 @@ Status GpuStream::DoWork(const Op& op, uint64_t entry) {
   if (const CopyOp* copy = std::get_if<CopyOp>(&op)) {
     return card_->copy_by_kernel ? DoCopyByKernel(*copy) : DoCopy(*copy);
   }
-  if (const TableOp* table = std::get_if<TableOp>(&op)) return DoUpdateTable(*table);
+  if (const TableUpdate* table = std::get_if<TableUpdate>(&op)) return DoUpdateTable(*table);
   if (const RunOp* run = std::get_if<RunOp>(&op)) return DoRun(*run, entry);
   const ReduceCall& call = std::get<ReduceCall>(op);
   if (call.rows == 0) return Status();
@@ -136,7 +136,7 @@ Status GpuStream::DoCopyByKernel(const CopyOp& op) {
   return card_->Lose(error, Where("a copy"), "LaunchKernel");
 }
 
-Status GpuStream::DoUpdateTable(const TableOp& op) {
+Status GpuStream::DoUpdateTable(const TableUpdate& op) {
   const UnitTable* table = card_->table.load(std::memory_order_acquire);
   if (table == nullptr) {
     return FailedPreconditionError(Where("a table update before the table was made"));

@@ -86,10 +86,8 @@ Result<uint64_t> HostStream::Enqueue(Op op) {
 }
 
 Status HostStream::Copy(CopyDirection direction, std::span<const CopySegment> segments) {
-  if (segments.size() > kMaxCopySegments) {
-    return InvalidArgumentError(Where("a copy of " + std::to_string(segments.size()) +
-                                      " segments; at most " + std::to_string(kMaxCopySegments)));
-  }
+  const auto where = [this](std::string_view what) { return Where(what); };
+  BERTH_RETURN_IF_ERROR(CheckSegmentCount(segments, where));
   CopyOp op{direction, static_cast<uint32_t>(segments.size()), {}, {}};
   for (size_t i = 0; i < segments.size(); ++i) {
     const CopySegment& segment = segments[i];
@@ -98,8 +96,7 @@ Status HostStream::Copy(CopyDirection direction, std::span<const CopySegment> se
     const std::byte* on_host = to_card ? segment.from : segment.to;
     if (segment.bytes > 0 &&
         (on_host == nullptr || !card_->memory.Contains(on_card, segment.bytes))) {
-      return InvalidArgumentError(Where(to_card ? "a copy to the card ends outside its memory"
-                                                : "a copy to the host begins outside the card"));
+      return NotOnCard(direction, where);
     }
     op.segments[i] = segment;
   }
@@ -108,13 +105,9 @@ Status HostStream::Copy(CopyDirection direction, std::span<const CopySegment> se
 }
 
 Status HostStream::UpdateTable(std::span<const TableEntry> entries) {
-  if (entries.size() > kMaxTableEntries) {
-    return InvalidArgumentError(Where("an update of " + std::to_string(entries.size()) +
-                                      " table entries; at most " +
-                                      std::to_string(kMaxTableEntries)));
-  }
-  TableOp op{static_cast<uint32_t>(entries.size()), {}};
-  std::copy(entries.begin(), entries.end(), op.entries.begin());
+  BERTH_ASSIGN_OR_RETURN(
+      const TableUpdate op,
+      TakeTableUpdate(entries, [this](std::string_view what) { return Where(what); }));
   return EnqueueOnly(op);
 }
 
@@ -233,7 +226,7 @@ Status HostStream::Guarded(const Op& op) {
 
 Status HostStream::DoWork(const Op& op) {
   if (const CopyOp* copy = std::get_if<CopyOp>(&op)) return DoCopy(*copy);
-  if (const TableOp* table = std::get_if<TableOp>(&op)) return DoUpdateTable(*table);
+  if (const TableUpdate* table = std::get_if<TableUpdate>(&op)) return DoUpdateTable(*table);
   if (const GroupedCall* call = std::get_if<GroupedCall>(&op)) return DoRun(*call);
   if (const ReduceCall* call = std::get_if<ReduceCall>(&op)) {
     pace_.Break();
@@ -255,7 +248,7 @@ Status HostStream::DoCopy(const CopyOp& op) {
   return Status();
 }
 
-Status HostStream::DoUpdateTable(const TableOp& op) {
+Status HostStream::DoUpdateTable(const TableUpdate& op) {
   PointerTable* table = card_->table.load(std::memory_order_acquire);
   if (table == nullptr) {
     return FailedPreconditionError(Where("a table update before the table was made"));

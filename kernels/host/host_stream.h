@@ -18,6 +18,7 @@
 #include "kernels/host/link_pacer.h"
 #include "kernels/host/pointer_table.h"
 #include "kernels/host/worker_pool.h"
+#include "kernels/stream_entry.h"
 #include "runtime/base/mutex.h"
 
 namespace berth::kernels {
@@ -63,10 +64,6 @@ class HostStream final : public Stream {
     std::array<CopySegment, kMaxCopySegments> segments;
     LinkPacer::Clock::time_point enqueued;
   };
-  struct TableOp {
-    uint32_t count;
-    std::array<TableEntry, kMaxTableEntries> entries;
-  };
   struct RecordOp {};  // being done is all there is to it
   struct WaitOp {
     StreamPlace place;
@@ -74,7 +71,7 @@ class HostStream final : public Stream {
   struct NotifyOp {
     uint64_t token;
   };
-  using Op = std::variant<RecordOp, CopyOp, TableOp, GroupedCall, ReduceCall, WaitOp, NotifyOp>;
+  using Op = std::variant<RecordOp, CopyOp, TableUpdate, GroupedCall, ReduceCall, WaitOp, NotifyOp>;
 
   HostStream(HostCard* card, const StreamOptions& options);
   void Start();
@@ -89,7 +86,7 @@ class HostStream final : public Stream {
   Status Guarded(const Op& op);
   Status DoWork(const Op& op);
   Status DoCopy(const CopyOp& op);
-  Status DoUpdateTable(const TableOp& op);
+  Status DoUpdateTable(const TableUpdate& op);
   Status DoRun(const GroupedCall& call);
   void DoNotify(uint64_t token);
   void DoWait(const WaitOp& op);
