@@ -16,6 +16,7 @@
 
 #include "arena/card_arena.h"
 #include "arena/host_region.h"
+#include "arena/topology.h"
 #include "berth/runtime.h"
 #include "io/storage.h"
 #include "kernels/device.h"
@@ -110,9 +111,9 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   // Opening, in this order.
   void MakeUnitLayouts();
   Status OpenAll(const EngineHooks& hooks);
-  Status OpenCards(const EngineHooks& hooks);
-  Status OpenHostCompute();
-  Result<kernels::DeviceOptions> ComputeOptions() const;
+  Result<kernels::DeviceOptions> ComputeOptions(const arena::Topology& topology) const;
+  Status OpenCards(const EngineHooks& hooks, const kernels::DeviceOptions& compute);
+  Status OpenHostCompute(const kernels::DeviceOptions& compute);
   Status MakePlan();
   Status AllocateCards();
   Status AllocateArenas();

@@ -73,9 +73,11 @@ void Engine::MakeUnitLayouts() {
 Status Engine::OpenAll(const EngineHooks& hooks) {
   // The one reading that every size is planned with and held against.
   BERTH_ASSIGN_OR_RETURN(available_bytes_, arena::AvailableHostBytes());
-  info_.machine = arena::ReadTopology().Description();
-  BERTH_RETURN_IF_ERROR(OpenCards(hooks));
-  BERTH_RETURN_IF_ERROR(OpenHostCompute());
+  const arena::Topology topology = arena::ReadTopology();
+  info_.machine = topology.Description();
+  BERTH_ASSIGN_OR_RETURN(const kernels::DeviceOptions compute, ComputeOptions(topology));
+  BERTH_RETURN_IF_ERROR(OpenCards(hooks, compute));
+  BERTH_RETURN_IF_ERROR(OpenHostCompute(compute));
   BERTH_RETURN_IF_ERROR(MakePlan());
   BERTH_RETURN_IF_ERROR(AllocateCards());
   BERTH_RETURN_IF_ERROR(OpenReads(hooks));
@@ -87,14 +89,14 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
 }
 
 // What all devices have alike that compute on this machine.
-Result<kernels::DeviceOptions> Engine::ComputeOptions() const {
+Result<kernels::DeviceOptions> Engine::ComputeOptions(const arena::Topology& topology) const {
   kernels::DeviceOptions device;
   device.threads = options_.threads;
   if (options_.pin_threads) {
     // Workers beyond the last place begin at the first again.
     const uint32_t usable = kernels::UsableProcessors();
     const uint32_t threads = options_.threads > 0 ? std::min(options_.threads, usable) : usable;
-    device.processors = arena::ReadTopology().PlaceWorkers(threads);
+    device.processors = topology.PlaceWorkers(threads);
   }
   BERTH_ASSIGN_OR_RETURN(device.arithmetic, ArithmeticOf(options_));
   if (options_.isa != "auto") {
@@ -103,8 +105,7 @@ Result<kernels::DeviceOptions> Engine::ComputeOptions() const {
   return device;
 }
 
-Status Engine::OpenCards(const EngineHooks& hooks) {
-  BERTH_ASSIGN_OR_RETURN(const kernels::DeviceOptions compute, ComputeOptions());
+Status Engine::OpenCards(const EngineHooks& hooks, const kernels::DeviceOptions& compute) {
   // F32 is one portable loop, whatever the set.
   if (compute.arithmetic.mode == kernels::ArithmeticMode::kExact) {
     info_.isa = kernels::IsaName(compute.isa);
@@ -125,8 +126,8 @@ Status Engine::OpenCards(const EngineHooks& hooks) {
                             FormatBytes(opened.memory_bytes) + " to use");
     }
     if (!opened.note.empty()) info_.notes.push_back(opened.note);
-    if (options_.threads > card.device->info().threads && card.device->info().threads > 0) {
-      info_.notes.push_back(config.device + ": " + std::to_string(card.device->info().threads) +
+    if (options_.threads > opened.threads && opened.threads > 0) {
+      info_.notes.push_back(config.device + ": " + std::to_string(opened.threads) +
                             " threads instead of " + std::to_string(options_.threads));
     }
     cards_.push_back(std::move(card));
@@ -134,15 +135,15 @@ Status Engine::OpenCards(const EngineHooks& hooks) {
   return Status();
 }
 
-Status Engine::OpenHostCompute() {
-  if (options_.miss == MissChoice::kStage || in_place()) return Status();
+Status Engine::OpenHostCompute(const kernels::DeviceOptions& compute) {
+  if (!HostComputes(options_)) return Status();
   if (!options_.profile.empty()) {
     BERTH_ASSIGN_OR_RETURN(profile_, FindMachineProfile(options_.profile));
   } else if (options_.miss == MissChoice::kAuto) {
     info_.notes.push_back(
         "misses are split by assumed costs (docs/formats.md): give a --profile of this machine");
   }
-  BERTH_ASSIGN_OR_RETURN(kernels::DeviceOptions device, ComputeOptions());
+  kernels::DeviceOptions device = compute;
   device.name = "host";
   device.memory_bytes = 1;  // units are computed where they lie
   BERTH_ASSIGN_OR_RETURN(host_device_, kernels::OpenDevice(device));
