@@ -225,22 +225,6 @@ BERTH_CARD uint32_t Minus(uint32_t bytes) {
   return (bytes + (kTops - kLess * kOnes)) ^ kTops;
 }
 
-// 0xff in each byte that is 1, 0 in each that is 0.
-BERTH_CARD uint32_t MasksOfOnes(uint32_t ones) {
-#if defined(BERTH_ON_RADEON)
-  // Selectors 12 and 13 stand for eight zeros and eight ones. (A shift and a difference become a
-  // multiplication by 255, at a quarter of the rate.)
-  return __builtin_amdgcn_perm(0, 0, ones | 0x0c0c0c0c);
-#else
-  return (ones << 8) - ones;
-#endif
-}
-// 0xff in each byte whose top bit is set, else 0.
-BERTH_CARD uint32_t MasksOfTops(uint32_t x) {
-  if constexpr (kNibbleSelectors) return PermuteNibbles(x, 0, 0xba98);
-  return MasksOfOnes((x >> 7) & kOnes);
-}
-
 // Bit by bit, bit 4 a + 2 b + c of kTruth: the same operations on kTruthA, kTruthB and kTruthC.
 // Compilers do not always find the one instruction that NVIDIA has for it.
 inline constexpr uint32_t kTruthA = 0xf0, kTruthB = 0xcc, kTruthC = 0xaa;

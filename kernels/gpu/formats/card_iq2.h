@@ -29,6 +29,18 @@ BERTH_CARD void ScalesIq2(float d, uint32_t packed, BlockScales* scales) {
   scales->scale[0] = ScaleIq2(packed & 15);
   scales->scale[1] = ScaleIq2((packed >> 4) & 15);
 }
+// They lie kAt behind the block, a byte for each 32 weights.
+template <Reading kHow, uint32_t kAt>
+BERTH_CARD void ScalesIq2(const uint8_t* at, uint32_t sub, BlockScales* scales) {
+  ScalesIq2(FloatOfF16(LoadHalf<kHow>(at)) * 0.125f, at[kAt + sub], scales);
+}
+template <Reading kHow, uint32_t kAt>
+BERTH_CARD void ScalesOfTwoIq2(const uint8_t* at, uint32_t sub, BlockScales (&scales)[2]) {
+  const float d = FloatOfF16(LoadHalf<kHow>(at)) * 0.125f;
+  const uint32_t packed = LoadHalf<kHow>(at + kAt + sub);
+  ScalesIq2(d, packed, &scales[0]);
+  ScalesIq2(d, packed >> 8, &scales[1]);
+}
 
 BERTH_CARD_TABLE(kTableIq2Xxs, PointsAndSigns<Signs::kSeven>(kCodebookIq2Xxs));
 
@@ -118,14 +130,11 @@ struct CardIq2_Xs : CardDecoder<CardIq2_Xs> {
   }
   template <Reading kHow>
   BERTH_CARD static void Scales(const uint8_t* at, uint32_t sub, BlockScales* scales) {
-    ScalesIq2(FloatOfF16(LoadHalf<kHow>(at)) * 0.125f, at[66 + sub], scales);
+    ScalesIq2<kHow, 66>(at, sub, scales);
   }
   template <Reading kHow>
   BERTH_CARD static void ScalesOfTwo(const uint8_t* at, uint32_t sub, BlockScales (&scales)[2]) {
-    const float d = FloatOfF16(LoadHalf<kHow>(at)) * 0.125f;
-    const uint32_t packed = LoadHalf<kHow>(at + 66 + sub);
-    ScalesIq2(d, packed, &scales[0]);
-    ScalesIq2(d, packed >> 8, &scales[1]);
+    ScalesOfTwoIq2<kHow, 66>(at, sub, scales);
   }
 
  private:
@@ -179,14 +188,11 @@ struct CardIq2_S : CardDecoder<CardIq2_S> {
   }
   template <Reading kHow>
   BERTH_CARD static void Scales(const uint8_t* at, uint32_t sub, BlockScales* scales) {
-    ScalesIq2(FloatOfF16(LoadHalf<kHow>(at)) * 0.125f, at[74 + sub], scales);
+    ScalesIq2<kHow, 74>(at, sub, scales);
   }
   template <Reading kHow>
   BERTH_CARD static void ScalesOfTwo(const uint8_t* at, uint32_t sub, BlockScales (&scales)[2]) {
-    const float d = FloatOfF16(LoadHalf<kHow>(at)) * 0.125f;
-    const uint32_t packed = LoadHalf<kHow>(at + 74 + sub);
-    ScalesIq2(d, packed, &scales[0]);
-    ScalesIq2(d, packed >> 8, &scales[1]);
+    ScalesOfTwoIq2<kHow, 74>(at, sub, scales);
   }
 
  private:

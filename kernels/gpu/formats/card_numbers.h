@@ -16,16 +16,6 @@
 
 namespace berth::kernels::gpu {
 
-BERTH_CARD float FloatOfBits(uint32_t bits) {
-#if defined(BERTH_ON_NVIDIA)
-  return __uint_as_float(bits);
-#else
-  float value;
-  __builtin_memcpy(&value, &bits, sizeof(value));
-  return value;
-#endif
-}
-
 // The F16 in the lower half of `bits`; the upper half is 0.
 BERTH_CARD float FloatOfF16(uint32_t bits) {
 #if defined(BERTH_ON_NVIDIA)
@@ -42,13 +32,13 @@ BERTH_CARD float FloatOfF16(uint32_t bits) {
 
 // 2^(e - 128).
 BERTH_CARD float HalfOfE8m0(uint32_t e) {
-  return FloatOfBits(e < 2 ? 0x00200000u << e : (e - 1) << 23);
+  return FloatOf(e < 2 ? 0x00200000u << e : (e - 1) << 23);
 }
 
 // The top bit of `code` is ignored, but 0x7f alone reads as zero. The product is exact, denormals
 // included: it only moves the exponent from a bias of 127 to one of 7, and halves.
 BERTH_CARD float HalfOfUe4m3(uint32_t code) {
-  const float value = FloatOfBits((code & 0x7f) << 20) * 0x1p+119f;
+  const float value = FloatOf((code & 0x7f) << 20) * 0x1p+119f;
   return code == 0x7f ? 0.0f : value;
 }
 
