@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <thread>
 
 #include "kernels/formats/format.h"
@@ -139,6 +140,23 @@ std::vector<float> RandomValues(uint64_t seed, size_t count) {
     value = static_cast<float>(static_cast<int32_t>(state >> 40) - (1 << 23)) * 0x1p-23f;
   }
   return values;
+}
+
+bool Same(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+RoutedRows::RoutedRows(const Layer& layer, uint32_t rows, uint32_t top_k)
+    : x(RandomValues(1, uint64_t{rows} * layer.spec.hidden)),
+      weights(RandomValues(2, uint64_t{rows} * top_k)) {
+  for (float& weight : weights) weight = 0.5f + 0.25f * weight;
+  for (uint32_t row = 0; row < rows; ++row) {
+    for (uint32_t k = 0; k < top_k; ++k) {
+      const bool nobody = row % 3 == 2 && k == 1;
+      ids.push_back(nobody ? kNoExpert
+                           : static_cast<int32_t>((row + 2 * k + 1) % layer.spec.experts));
+    }
+  }
 }
 
 DecodedUnit::DecodedUnit(const ExpertSpec& spec, const std::byte* unit)

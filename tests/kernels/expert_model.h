@@ -47,8 +47,23 @@ struct Layer {
   std::vector<std::vector<std::byte>> units;  // by expert
 };
 
+inline constexpr Activation kActivations[] = {Activation::kSiluGate, Activation::kGeluGate,
+                                              Activation::kClampedGate, Activation::kReluGate,
+                                              Activation::kSquaredRelu};
+
 // Values in [-1, 1), a function of seed and index.
 std::vector<float> RandomValues(uint64_t seed, size_t count);
+// To the bit.
+bool Same(const std::vector<float>& a, const std::vector<float>& b);
+
+// Rows of a step; every third row leaves one pair to nobody.
+struct RoutedRows {
+  RoutedRows(const Layer& layer, uint32_t rows, uint32_t top_k);
+
+  std::vector<float> x;        // [rows][hidden]
+  std::vector<float> weights;  // [rows][top_k]
+  std::vector<int32_t> ids;    // [rows][top_k]
+};
 
 // A unit's weights, decoded once for many references.
 struct DecodedUnit {

@@ -23,38 +23,22 @@ namespace berth::kernels {
 
 using testing::Fused;
 using testing::Grouping;
+using testing::kActivations;
 using testing::Layer;
 using testing::LayerOptions;
+using testing::Same;
 using testing::TestPool;
 
 namespace {
-
-constexpr Activation kActivations[] = {Activation::kSiluGate, Activation::kGeluGate,
-                                       Activation::kClampedGate, Activation::kReluGate,
-                                       Activation::kSquaredRelu};
 
 const HostMath kF32 = {{ArithmeticMode::kF32}, BestIsa()};
 const HostMath kWide = {{ArithmeticMode::kExact, 0}, BestIsa()};
 const HostMath kExact = {{ArithmeticMode::kExact, kMostExactRows}, BestIsa()};
 
-bool Same(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-// A step of `rows` rows; every third row leaves one pair to nobody.
-struct Step {
-  Step(const Layer& layer, uint32_t rows, uint32_t top_k) : rows(rows), top_k(top_k) {
-    x = testing::RandomValues(1, uint64_t{rows} * layer.spec.hidden);
-    weights = testing::RandomValues(2, uint64_t{rows} * top_k);
-    for (float& weight : weights) weight = 0.5f + 0.25f * weight;
-    for (uint32_t row = 0; row < rows; ++row) {
-      for (uint32_t k = 0; k < top_k; ++k) {
-        const bool nobody = row % 3 == 2 && k == 1;
-        ids.push_back(nobody ? kNoExpert
-                             : static_cast<int32_t>((row + 2 * k + 1) % layer.spec.experts));
-      }
-    }
-  }
+// A step of `rows` rows.
+struct Step : testing::RoutedRows {
+  Step(const Layer& layer, uint32_t rows, uint32_t top_k)
+      : RoutedRows(layer, rows, top_k), rows(rows), top_k(top_k) {}
   std::vector<float> Poison(const Layer& layer) const {
     return std::vector<float>(uint64_t{rows} * top_k * layer.spec.hidden,
                               std::numeric_limits<float>::quiet_NaN());
@@ -85,8 +69,6 @@ struct Step {
   }
 
   uint32_t rows, top_k;
-  std::vector<float> x, weights;
-  std::vector<int32_t> ids;
 };
 
 struct Error {

@@ -45,21 +45,13 @@ RunOptions On(std::vector<std::string> cards, CopyPath copy_path = CopyPath::kEn
   return options;
 }
 
-RunReport Good(const RunOptions& options) {
-  Result<RunReport> report = RunTrace(options);
-  EXPECT_TRUE(report.ok()) << report.status().ToString();
-  if (!report.ok()) return RunReport();
-  EXPECT_EQ(report->failed_steps, 0u) << report->first_failure.ToString();
-  return std::move(*report);
-}
-
 void ExpectSameAsHost(const RunOptions& options) {
   RunOptions host = options;
   for (size_t c = 0; c < host.runtime.cards.size(); ++c) {
     host.runtime.cards[c].device = "host:" + std::to_string(c);
   }
-  const RunReport want = Good(host);
-  const RunReport got = Good(options);
+  const RunReport want = Good(host).value();
+  const RunReport got = Good(options).value();
   EXPECT_EQ(got.output_hash, want.output_hash);
   EXPECT_EQ(scheduler::Decided(got.stats.counters), scheduler::Decided(want.stats.counters));
 }
@@ -86,7 +78,7 @@ TEST(GpuRun, MissesOnTheHost) {
     RunOptions options = On({"cuda:0"});
     options.runtime.miss = miss;
     options.runtime.host_tier_bytes = 500'000;
-    const RunReport report = Good(options);
+    const RunReport report = Good(options).value();
     EXPECT_GT(report.stats.counters.cards[0].host_computed, 0u);
     ExpectSameAsHost(options);
   }
@@ -96,9 +88,9 @@ TEST(GpuRun, MissesReadInPlace) {
   for (const uint64_t tier : {0, 500'000}) {
     RunOptions options = On({"cuda:0", "host:0"});
     options.runtime.host_tier_bytes = tier;
-    const uint64_t hash = *Good(options).output_hash;
+    const uint64_t hash = *Good(options)->output_hash;
     options.runtime.miss = MissChoice::kInPlace;
-    const RunReport report = Good(options);
+    const RunReport report = Good(options).value();
     EXPECT_EQ(report.output_hash, hash);
     EXPECT_GT(report.stats.counters.cards[0].host_computed, 0u);
     ExpectSameAsHost(options);
@@ -108,9 +100,9 @@ TEST(GpuRun, MissesReadInPlace) {
 TEST(GpuRun, ASizeThatIsLeftOpenTakesWhatThereIs) {
   RunOptions options = On({"cuda:0"});
   options.runtime.cards[0].arena_bytes = 0;
-  const RunReport first = Good(options);
-  EXPECT_EQ(Good(options).stats.counters.cards[0].misses, first.stats.counters.cards[0].misses);
-  EXPECT_EQ(Good(options).output_hash, first.output_hash);
+  const RunReport first = Good(options).value();
+  EXPECT_EQ(Good(options)->stats.counters.cards[0].misses, first.stats.counters.cards[0].misses);
+  EXPECT_EQ(Good(options)->output_hash, first.output_hash);
 }
 
 TEST(GpuRun, ALostCardFailsStepsAndHangsNobody) {

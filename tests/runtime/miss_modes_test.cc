@@ -15,16 +15,8 @@ namespace {
 constexpr MissChoice kModes[] = {MissChoice::kStage, MissChoice::kHost, MissChoice::kAuto,
                                  MissChoice::kInPlace};
 
-RunReport Good(const RunOptions& options) {
-  Result<RunReport> report = RunTrace(options);
-  EXPECT_TRUE(report.ok()) << report.status().ToString();
-  if (!report.ok()) return RunReport();
-  EXPECT_EQ(report->failed_steps, 0u) << report->first_failure.ToString();
-  return std::move(*report);
-}
-
 uint64_t ReferenceHash() {
-  static const uint64_t hash = *Good(Resident(SmallModel::Get().gguf)).output_hash;
+  static const uint64_t hash = *Good(Resident(SmallModel::Get().gguf))->output_hash;
   return hash;
 }
 
@@ -47,7 +39,7 @@ TEST(MissModes, OneHashWhateverTheCardsTiersAndForms) {
           options.runtime.miss = miss;
           options.runtime.host_tier_bytes = tier == std::string("none") ? 0 : 500'000;
           options.runtime.host_exclusive = tier == std::string("exclusive");
-          const RunReport report = Good(options);
+          const RunReport report = Good(options).value();
           EXPECT_EQ(report.output_hash, ReferenceHash());
           EXPECT_EQ(HostComputed(report) > 0, miss != MissChoice::kStage);
           if (miss == MissChoice::kHost) {
@@ -72,9 +64,9 @@ TEST(MissModes, WhateverThePolicyAndStaging) {
       options.runtime.sweep_rows = 4;           // the prompts are sweeps
       options.runtime.staging_bytes = 100'000;  // two or three units
       options.runtime.chunk = 1;
-      EXPECT_EQ(Good(options).output_hash, ReferenceHash());
+      EXPECT_EQ(Good(options)->output_hash, ReferenceHash());
       options.runtime.host_tier_bytes = 600'000;
-      EXPECT_EQ(Good(options).output_hash, ReferenceHash());
+      EXPECT_EQ(Good(options)->output_hash, ReferenceHash());
     }
   }
 }
@@ -85,7 +77,7 @@ TEST(MissModes, WhateverGoesWrongAndIsMadeGood) {
     SetCards(2, &options.runtime);
     options.runtime.miss = miss;
     options.runtime.host_tier_bytes = 400'000;
-    const std::string decisions = scheduler::Decided(Good(options).stats.counters);
+    const std::string decisions = scheduler::Decided(Good(options)->stats.counters);
     for (uint64_t seed = 1; seed <= 3; ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
       io::FaultPlan plan;
@@ -96,7 +88,7 @@ TEST(MissModes, WhateverGoesWrongAndIsMadeGood) {
       plan.rate(io::Fault::kBusyRecovers) = 0.1;
       plan.rate(io::Fault::kIoErrorRecovers) = 0.2;
       options.open = OpenOver(plan);
-      const RunReport report = Good(options);
+      const RunReport report = Good(options).value();
       EXPECT_EQ(report.output_hash, ReferenceHash());
       EXPECT_EQ(scheduler::Decided(report.stats.counters), decisions);
     }

@@ -18,18 +18,6 @@
 namespace berth::testing {
 namespace {
 
-// Runs, and checks what every good run keeps.
-std::optional<RunReport> Good(const RunOptions& options) {
-  Result<RunReport> report = RunTrace(options);
-  EXPECT_TRUE(report.ok()) << report.status().ToString();
-  if (!report.ok()) return std::nullopt;
-  EXPECT_EQ(report->failed_steps, 0u) << report->first_failure.ToString();
-  EXPECT_TRUE(report->output_hash.has_value());
-  const Status balance = scheduler::CheckBalance(report->stats.counters);
-  EXPECT_TRUE(balance.ok()) << balance.ToString();
-  return std::move(report).value();
-}
-
 uint64_t ReferenceHash() {
   static const uint64_t hash = *Good(Resident(SmallModel::Get().gguf))->output_hash;
   return hash;

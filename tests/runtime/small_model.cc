@@ -10,6 +10,7 @@
 #include "runtime/pack/make_model.h"
 #include "runtime/pack/pack.h"
 #include "runtime/run/inputs.h"
+#include "scheduler/counters.h"
 #include "tests/runtime/trace_builder.h"
 
 namespace berth::testing {
@@ -162,6 +163,17 @@ Result<std::unique_ptr<Runtime>> OpenRuntime(const RuntimeOptions& options,
 std::function<Result<std::unique_ptr<Runtime>>(const RuntimeOptions&)> OpenOver(
     const io::FaultPlan& plan) {
   return [plan](const RuntimeOptions& options) { return OpenRuntime(options, Faulty(plan)); };
+}
+
+std::optional<RunReport> Good(const RunOptions& options) {
+  Result<RunReport> report = RunTrace(options);
+  EXPECT_TRUE(report.ok()) << report.status().ToString();
+  if (!report.ok()) return std::nullopt;
+  EXPECT_EQ(report->failed_steps, 0u) << report->first_failure.ToString();
+  EXPECT_TRUE(report->output_hash.has_value());
+  const Status balance = scheduler::CheckBalance(report->stats.counters);
+  EXPECT_TRUE(balance.ok()) << balance.ToString();
+  return std::move(report).value();
 }
 
 uint64_t AtLeast(std::string_view message) {

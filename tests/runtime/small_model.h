@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,9 @@ Result<std::unique_ptr<Runtime>> OpenRuntime(const RuntimeOptions& options,
 // The way a run opens its runtime, over a storage with these faults.
 std::function<Result<std::unique_ptr<Runtime>>(const RuntimeOptions&)> OpenOver(
     const io::FaultPlan& plan);
+
+// Runs, and checks what every good run keeps.
+std::optional<RunReport> Good(const RunOptions& options);
 
 // The number after "at least " in a message; 0 where there is none.
 uint64_t AtLeast(std::string_view message);

@@ -42,22 +42,12 @@ CardLayer CardLayerOf(const ExpertSpec& spec) {
 
 }  // namespace
 
-bool Same(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 CardStep::CardStep(const Layer& layer, uint32_t rows, uint32_t top_k)
-    : layer_(layer), rows_(rows), top_k_(top_k), workspace_(nullptr, &std::free) {
-  x = kernels::testing::RandomValues(1, uint64_t{rows} * layer.spec.hidden);
-  weights = kernels::testing::RandomValues(2, uint64_t{rows} * top_k);
-  for (float& weight : weights) weight = 0.5f + 0.25f * weight;
-  for (uint32_t row = 0; row < rows; ++row) {
-    for (uint32_t k = 0; k < top_k; ++k) {
-      const bool nobody = row % 3 == 2 && k == 1;
-      ids.push_back(nobody ? kNoExpert
-                           : static_cast<int32_t>((row + 2 * k + 1) % layer.spec.experts));
-    }
-  }
+    : RoutedRows(layer, rows, top_k),
+      layer_(layer),
+      rows_(rows),
+      top_k_(top_k),
+      workspace_(nullptr, &std::free) {
   const uint64_t bytes = ExpertWorkspaceBytes(SizesOf(layer, rows, top_k));
   workspace_ = Allocate(bytes);
   std::memset(workspace_.get(), 0, bytes);

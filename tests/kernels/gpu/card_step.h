@@ -9,30 +9,24 @@
 #include <vector>
 
 #include "kernels/gpu/expert_launch.h"
-#include "runtime/base/aligned_buffer.h"
 #include "tests/kernels/expert_model.h"
 
 namespace berth::kernels::gpu::testing {
 
 using kernels::testing::Layer;
 using kernels::testing::LayerOptions;
+using kernels::testing::Same;
 
 // Outputs of a step; pairs of nobody keep the poison.
 struct Outputs {
   std::vector<float> partials;
   std::vector<float> y;
 };
-// Bit by bit.
-bool Same(const std::vector<float>& a, const std::vector<float>& b);
 
-class CardStep {
+class CardStep : public kernels::testing::RoutedRows {
  public:
-  // Ids of a step: expert of (row, k).
   CardStep(const Layer& layer, uint32_t rows, uint32_t top_k);
 
-  // Rows of 1 to 8 and few experts, so that units have many rows.
-  std::vector<int32_t> ids;
-  std::vector<float> x, weights;
   // Every unit begins so many bytes beyond a multiple of 256.
   uint32_t misalignment = 0;
   Dispatch dispatch;
@@ -54,7 +48,6 @@ class CardStep {
   std::vector<float> Poison(size_t count) const;
   const Layer& layer_;
   uint32_t rows_, top_k_;
-  std::vector<std::byte> workspace_memory_;
   std::unique_ptr<std::byte, void (*)(void*)> workspace_;
 };
 

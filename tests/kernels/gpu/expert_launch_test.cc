@@ -14,6 +14,7 @@
 namespace berth::kernels::gpu {
 
 using kernels::testing::Fused;
+using kernels::testing::kActivations;
 using testing::CardStep;
 using testing::Layer;
 using testing::LayerOptions;
@@ -21,10 +22,6 @@ using testing::Outputs;
 using testing::Same;
 
 namespace {
-
-constexpr Activation kActivations[] = {Activation::kSiluGate, Activation::kGeluGate,
-                                       Activation::kClampedGate, Activation::kReluGate,
-                                       Activation::kSquaredRelu};
 
 void ExpectHostsBits(CardStep* step) {
   const Outputs want = step->RunHost();

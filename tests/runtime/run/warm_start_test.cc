@@ -27,14 +27,6 @@ uint64_t WarmLoads(const RunReport& report) {
   return loads;
 }
 
-std::optional<RunReport> Good(const RunOptions& options) {
-  Result<RunReport> report = RunTrace(options);
-  EXPECT_TRUE(report.ok()) << report.status().ToString();
-  if (!report.ok()) return std::nullopt;
-  EXPECT_EQ(report->failed_steps, 0u) << report->first_failure.ToString();
-  return std::move(report).value();
-}
-
 // Half of the units fit.
 RunOptions Half() {
   RunOptions options = Resident(SmallModel::Get().gguf);
