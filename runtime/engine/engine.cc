@@ -1,6 +1,7 @@
 // Engine: what callers ask.
 #include "runtime/engine/engine.h"
 
+#include <cstdint>
 #include <string>
 
 #include "runtime/base/check.h"
@@ -9,6 +10,13 @@ namespace berth {
 namespace {
 
 constexpr char kSpent[] = "this ticket is spent, or not of this session";
+
+// `what` begins at a multiple of its elements.
+Status CheckAligned(const char* what, const void* begin, size_t element_bytes) {
+  if (reinterpret_cast<uintptr_t>(begin) % element_bytes == 0) return Status();
+  return InvalidArgumentError(std::string("a step whose ") + what + " begins at no multiple of " +
+                              std::to_string(element_bytes) + " bytes");
+}
 
 }  // namespace
 
@@ -100,10 +108,14 @@ Status Engine::CheckStep(uint32_t max_rows, const Step& step) const {
                            " rows: 1 to max_rows = " + std::to_string(max_rows) + " are served");
   }
   if (step.ids == nullptr) return InvalidArgumentError("a step without expert ids");
+  BERTH_RETURN_IF_ERROR(CheckAligned("ids", step.ids, sizeof(*step.ids)));
   if (!options_.compute) return Status();
   if (step.x == nullptr || step.weights == nullptr || step.y == nullptr) {
     return InvalidArgumentError("a step without x, weights or y");
   }
+  BERTH_RETURN_IF_ERROR(CheckAligned("x", step.x, ElementBytes(step.x_type)));
+  BERTH_RETURN_IF_ERROR(CheckAligned("weights", step.weights, sizeof(*step.weights)));
+  BERTH_RETURN_IF_ERROR(CheckAligned("y", step.y, ElementBytes(step.y_type)));
   if ((step.x_stride != 0 && step.x_stride < shape_.hidden) ||
       (step.y_stride != 0 && step.y_stride < shape_.hidden)) {
     return InvalidArgumentError("a stride shorter than the model's " +

@@ -54,9 +54,9 @@ uint64_t Carve(const StepSizes& sizes, std::byte* memory, StepPlace* place) {
   return carver.used();
 }
 
-size_t ElementBytes(DataType type) { return type == DataType::kF32 ? 4 : 2; }
-
 }  // namespace
+
+size_t ElementBytes(DataType type) { return type == DataType::kF32 ? 4 : 2; }
 
 StepPlace::StepPlace(const StepSizes& step_sizes, std::byte* memory, float* partials_on_card)
     : sizes(step_sizes), partials(partials_on_card) {

@@ -2,6 +2,7 @@
 #ifndef BERTH_RUNTIME_ENGINE_STEP_PLACE_H_
 #define BERTH_RUNTIME_ENGINE_STEP_PLACE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -11,6 +12,8 @@
 namespace berth {
 
 enum class StepState : uint8_t { kFree, kFilling, kRunning, kDone };
+
+size_t ElementBytes(DataType type);
 
 // What a place must hold.
 struct StepSizes {

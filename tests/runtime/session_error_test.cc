@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/catalog/catalog.h"
@@ -238,6 +240,18 @@ TEST(SessionMisuse, StepsThatAreWrong) {
   expect(StatusCode::kInvalidArgument, [](Step* s) { s->ids = nullptr; });
   expect(StatusCode::kInvalidArgument, [](Step* s) { s->weights = nullptr; });
   expect(StatusCode::kInvalidArgument, [](Step* s) { s->x_stride = kHidden - 1; });
+  const auto shift = [](auto** pointer, uintptr_t bytes) {
+    *pointer = reinterpret_cast<std::remove_reference_t<decltype(*pointer)>>(
+        reinterpret_cast<uintptr_t>(*pointer) + bytes);
+  };
+  expect(StatusCode::kInvalidArgument, [&](Step* s) { shift(&s->x, 2); });
+  expect(StatusCode::kInvalidArgument, [&](Step* s) { shift(&s->y, 2); });
+  expect(StatusCode::kInvalidArgument, [&](Step* s) { shift(&s->ids, 1); });
+  expect(StatusCode::kInvalidArgument, [&](Step* s) { shift(&s->weights, 3); });
+  expect(StatusCode::kInvalidArgument, [&](Step* s) {
+    s->y_type = DataType::kBF16;
+    shift(&s->y, 1);
+  });
   for (const int32_t id : {static_cast<int32_t>(kExperts), -2, INT32_MIN, INT32_MAX}) {
     work.ids[2] = id;
     expect(StatusCode::kOutOfRange, [](Step*) {});

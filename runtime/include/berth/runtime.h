@@ -61,8 +61,8 @@ struct Step {
   // Routing [rows][top_k]; kNoExpert routes to nobody. Read before Enqueue returns.
   const int32_t* ids = nullptr;
   const float* weights = nullptr;
-  // Outputs [rows][hidden]; written before the ticket is done, not to be touched until then. On a
-  // failed ticket its contents are unspecified.
+  // Outputs [rows][hidden], aligned as x; written before the ticket is done, not to be touched
+  // until then. On a failed ticket its contents are unspecified.
   void* y = nullptr;
   DataType y_type = DataType::kF32;
   size_t y_stride = 0;
