@@ -77,6 +77,9 @@ template <typename T>
 BERTH_CARD_ONLY T LoadShared(const T* at) {
   return __builtin_nontemporal_load(at);
 }
+// What another block changes meanwhile, again and again, with a little rest in between.
+BERTH_CARD_ONLY uint32_t Poll(const uint32_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+BERTH_CARD_ONLY void Pause() { __builtin_amdgcn_s_sleep(2); }
 #else
 BERTH_CARD_ONLY void SyncWarp() { __syncwarp(); }
 BERTH_CARD_ONLY uint32_t LaneXor(uint32_t value, uint32_t lanes) {
@@ -91,6 +94,19 @@ BERTH_CARD_ONLY uint32_t Ballot(bool vote) { return __ballot_sync(0xffffffffu, v
 template <typename T>
 BERTH_CARD_ONLY T LoadShared(const T* at) {
   return __ldcg(at);
+}
+// What another block changes meanwhile, again and again, with a little rest in between.
+BERTH_CARD_ONLY uint32_t Poll(const uint32_t* at) {
+  uint32_t value = 0;
+#if defined(BERTH_ON_NVIDIA)
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+#endif
+  return value;
+}
+BERTH_CARD_ONLY void Pause() {
+#if defined(BERTH_ON_NVIDIA)
+  asm volatile("nanosleep.u32 32;" ::: "memory");
+#endif
 }
 #endif
 
@@ -132,6 +148,8 @@ template <typename T>
 T LoadShared(const T* at) {
   return *at;
 }
+inline uint32_t Poll(const uint32_t* at) { return *at; }
+inline void Pause() {}
 
 #endif
 

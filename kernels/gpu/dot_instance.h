@@ -22,6 +22,9 @@ template <typename F>
 TunedKernels TunedKernelsOf(TensorType type) {
   TunedKernels kernels;
   kernels.type = type;
+  kernels.elements = F::kElements;
+  kernels.bytes = F::kBytes;
+  kernels.halves = F::kKind.minima && F::kKind.halves;
   kernels.dots = TunedKernelOf<DotKernel<F>>(kDotBlocks, F::kTableWords * kDotCopies<F>);
   if constexpr (kHasWide) {
     kernels.wide = TunedKernelOf<WideKernel<F>>(kDotBlocks, F::kTableWords * kDotCopies<F>);

@@ -21,12 +21,11 @@ const TunedKernels* const kKernels[] = {
 };
 
 constexpr uint32_t kFewestWarps = 4;  // with fewer the plain kernel is as good
-
-struct Plan {
-  uint32_t blocks = 0;  // of a multiprocessor; 0: the matrices do not fit
-  uint32_t warps = 0;
-  size_t shared_bytes = 0;
-};
+constexpr uint64_t kReserved = 1024;  // what the card takes of shared memory for each block
+// Columns of a stage are a multiple of this, so that blocks of weights lie in all stages alike.
+constexpr uint32_t kColumnStep = 512;
+constexpr uint32_t kShortRow = 1024;  // columns
+constexpr uint32_t kMostPasses = 4;
 
 const TunedKernels* Find(TensorType type) {
   for (const TunedKernels* kernels : kKernels) {
@@ -35,64 +34,135 @@ const TunedKernels* Find(TensorType type) {
   return nullptr;
 }
 
-// Sets how rows lie in a stage; its bytes, with its barrier.
-uint64_t CutStage(uint32_t part_rows, ProductArgs* a) {
+// Of a row in a stage that holds stretches of rows: an odd number of pieces of 16 bytes, so that
+// the loads of eight lanes meet different banks; up to 15 bytes in front.
+uint64_t SlotBytes(uint64_t bytes) { return ((bytes + 30) / 16 | 1) * 16; }
+
+// How many stages of so many bytes, each with a barrier, a warp has.
+uint64_t DepthOf(uint64_t warp_bytes, uint64_t stage_bytes) {
+  return std::min<uint64_t>(warp_bytes / (stage_bytes + sizeof(uint64_t)), kDotDepth);
+}
+
+// The stages of a warp: of tiles as they lie, or of rows one by one; false: there is no room.
+bool CutTiles(uint64_t warp_bytes, ProductArgs* a) {
+  const uint64_t part = AlignUp(kDotPartRows * a->passes * a->row_bytes[0] + 15, 16);
+  a->chunk_cols = a->row_stride = 0;
+  a->part_bytes = static_cast<uint32_t>(part);
+  a->depth = static_cast<uint32_t>(DepthOf(warp_bytes, 2 * part));
+  return a->depth > 0;
+}
+bool CutRows(uint64_t warp_bytes, uint32_t cols, const TunedKernels& kernels, ProductArgs* a) {
+  const uint64_t bytes = uint64_t{std::min(cols, a->cols)} / kernels.elements * kernels.bytes;
+  const uint64_t slot = SlotBytes(bytes);
+  a->chunk_cols = cols;
+  a->part_bytes = 0;
+  a->row_stride = static_cast<uint32_t>(slot);
+  a->depth = static_cast<uint32_t>(DepthOf(warp_bytes, 8 * slot));
+  return a->depth > 0;
+}
+bool CutStages(uint64_t warp_bytes, const TunedKernels& kernels, ProductArgs* a) {
+  // Rows of whole 16 bytes would meet in a few banks if they lay as they come.
+  if (a->row_bytes[0] % 16 != 0 && CutTiles(warp_bytes, a)) return true;
+  if (a->passes > a->row_step) return false;
+  auto cols = static_cast<uint32_t>(AlignUp(a->cols, kColumnStep));
+  if (CutRows(warp_bytes, cols, kernels, a)) return true;
+  // Parts of rows: two stages at least, so that one is filled while the other is read.
+  while (cols > kColumnStep) {
+    cols -= kColumnStep;
+    if (CutRows(warp_bytes, cols, kernels, a) && a->depth > 1) return true;
+  }
+  return a->depth > 0;
+}
+
+// A block of so many warps, by tiles of so many passes.
+bool PlanBlock(const TunedKernels& kernels, uint64_t table_bytes, uint32_t warps, uint64_t room,
+               ProductArgs* a) {
+  const uint64_t fixed = table_bytes + DotFixedBytes(warps);
+  if (fixed > room) return false;
+  a->warps = warps;
+  a->local_rows = a->depth = a->chunk_cols = 0;
+  a->shared_bytes = static_cast<uint32_t>(fixed);
+  if (kDirect) return true;
+  const uint64_t local = LocalRowBytes(a->cols, kernels.halves);
+  // Down needs some, if it is to put h into 8 bits itself.
+  if (a->down && kDotPairs * local < (room - fixed) / 2) a->local_rows = kDotPairs;
+  uint64_t left = room - fixed - a->local_rows * local;
+  if (!CutStages(left / warps, kernels, a)) return false;
+  // One stage less of many leaves room for the inputs.
+  if (a->depth > 2) --a->depth;
+  const uint64_t stage = a->chunk_cols == 0 ? 2 * a->part_bytes : 8 * a->row_stride;
+  const uint64_t stages = warps * a->depth * (stage + sizeof(uint64_t));
+  left -= stages;
+  const uint64_t more = std::min<uint64_t>(left / local, kMostLocalRows - a->local_rows);
+  a->local_rows += static_cast<uint32_t>(more);
+  a->shared_bytes = static_cast<uint32_t>(fixed + a->local_rows * local + stages);
+  return true;
+}
+
+// Dots in a block that has `room` of shared memory.
+bool PlanDots(const TunedKernels& kernels, uint64_t room, uint32_t processors, ProductArgs* a) {
+  const TunedKernel& kernel = a->wide_over != kNoneWide ? kernels.wide : kernels.dots;
+  a->row_step = !kDirect && a->row_bytes[0] % 4 == 2 ? 2 : 1;
+  a->blocks = kernel.blocks;
+  const uint64_t outputs = kDotPartRows * (a->matrices == 2 ? 1 : 2);
+  const uint64_t turns = uint64_t{a->most_units} * CeilDiv(uint64_t{a->rows}, outputs);
+  const uint64_t all_warps = uint64_t{processors} * kernel.blocks * kDotWarps;
+  // Short rows are asked for several times eight at once, if there are enough of them for all
+  // warps.
+  uint32_t passes = a->cols <= kShortRow ? kMostPasses : a->row_step;
+  while (passes > a->row_step && turns / passes < 2 * all_warps) passes /= 2;
+  for (uint32_t warps = kDotWarps; warps >= kFewestWarps; warps /= 2) {
+    for (a->passes = passes;; a->passes /= 2) {
+      if (PlanBlock(kernels, kernel.table_bytes, warps, room, a)) return true;
+      if (a->passes <= a->row_step) break;
+    }
+  }
+  return false;
+}
+
+// Blocks of four warps, as many as there is shared memory for.
+bool PlanMatrices(const TunedKernels& kernels, uint64_t block_bytes, ProductArgs* a) {
+  const TunedKernel& kernel = kernels.matrices;
+  if (kernel.launch == nullptr) return false;
   const uint64_t row_bytes = a->row_bytes[0];
   a->row_step = row_bytes % 4 == 2 ? 2 : 1;
   // Rows of whole 16 bytes: an odd number of these apart, so that the 16-byte loads of eight lanes
   // meet eight different quarters of the banks. Other rows lie as they come.
   const bool by_row = row_bytes % 16 == 0;
   const uint64_t stride = by_row ? row_bytes + (row_bytes / 16 % 2 == 0 ? 16 : 0) : row_bytes;
-  const uint64_t part = AlignUp(part_rows * a->row_step * stride + (by_row ? 16 : 15), 16);
+  const uint64_t part = AlignUp(kMatrixPartRows * a->row_step * stride + (by_row ? 16 : 15), 16);
   a->row_stride = by_row ? static_cast<uint32_t>(stride) : 0;
   a->part_bytes = static_cast<uint32_t>(part);
-  return 2 * part + sizeof(uint64_t);
-}
-
-// As many warps as a block may have, each with stages of its own.
-Plan PlanDots(const TunedKernel& kernel, size_t block_bytes, ProductArgs* a) {
-  if (kDirect) {
-    a->row_step = 1;
-    a->row_stride = a->part_bytes = a->depth = 0;
-    return {kernel.table_bytes <= block_bytes ? kernel.blocks : 0, kDotWarps, kernel.table_bytes};
-  }
-  const uint64_t stage = CutStage(kDotPartRows, a);
-  const uint64_t room = block_bytes - std::min<uint64_t>(block_bytes, kernel.table_bytes);
-  if (room / stage < kFewestWarps) return {};
-  const auto warps = static_cast<uint32_t>(std::min<uint64_t>(room / stage, kDotWarps));
-  a->depth = static_cast<uint32_t>(std::min<uint64_t>(room / stage / warps, kDotDepth));
-  return {kernel.blocks, warps, kernel.table_bytes + size_t{warps} * a->depth * stage};
-}
-
-// Blocks of four warps, as many as there is shared memory for.
-Plan PlanMatrices(const TunedKernel& kernel, size_t block_bytes, ProductArgs* a) {
-  const uint64_t stage = CutStage(kMatrixPartRows, a);
+  const uint64_t stage = 2 * part + sizeof(uint64_t);
   const uint64_t besides = kernel.table_bytes + kMatrixMeetingBytes;
-  Plan best;
+  a->blocks = 0;
+  a->warps = kMatrixThreads / 32;
   for (uint32_t depth = kMatrixDepth; depth > 0; --depth) {
-    constexpr uint64_t kReserved = 1024;  // what the card takes of shared memory for each block
     const uint64_t bytes = besides + depth * stage;
     if (bytes > block_bytes) continue;
     const uint64_t blocks =
         std::min<uint64_t>((block_bytes + kReserved) / (bytes + kReserved), kernel.blocks);
     // Blocks hide more than stages do.
-    if (blocks <= best.blocks) continue;
-    best = {static_cast<uint32_t>(blocks), kMatrixThreads / 32, bytes};
+    if (blocks <= a->blocks) continue;
+    a->blocks = static_cast<uint32_t>(blocks);
     a->depth = depth;
+    a->shared_bytes = static_cast<uint32_t>(bytes);
   }
-  return best;
+  return a->blocks > 0;
 }
 
-Plan PlanOf(Tuned tuned, const TunedKernels& kernels, ProductArgs* args) {
-  size_t block_bytes = 0;
-  if (gpuBlockSharedBytes(&block_bytes) != gpuSuccess) return {};
-  return tuned == Tuned::kDots ? PlanDots(kernels.dots, block_bytes, args)
-                               : PlanMatrices(kernels.matrices, block_bytes, args);
-}
-
-size_t WideBytes(const TunedKernels& kernels, uint32_t warps, uint32_t pairs) {
-  return kernels.dots.table_bytes + kernels.wide_table_bytes +
+uint64_t WideBytes(const TunedKernels& kernels, uint32_t warps, uint32_t pairs) {
+  return DotFixedBytes(warps) + kernels.wide.table_bytes + kernels.wide_table_bytes +
          WideSharedBytes(kernels.wide_slot_bytes, warps, pairs);
+}
+
+const TunedKernels* FindFor(const ProductArgs& args) {
+  const TunedKernels* const kernels = Find(args.types[0]);
+  const bool alike = args.matrices == 1 ||
+                     (args.types[0] == args.types[1] && args.row_bytes[0] == args.row_bytes[1]);
+  // Kernels count a matrix's bytes in 32 bits.
+  const bool small = args.row_bytes[0] * (uint64_t{args.rows} + 32) <= UINT32_MAX;
+  return alike && small ? kernels : nullptr;
 }
 
 }  // namespace
@@ -109,45 +179,41 @@ gpuError_t PrepareTunedKernels() {
   return error;
 }
 
-Tuned TunedFor(const ProductArgs& args, bool many) {
-  const TunedKernels* const kernels = Find(args.types[0]);
-  if (kernels == nullptr) return Tuned::kNone;
-  if (args.matrices == 2 &&
-      (args.types[0] != args.types[1] || args.row_bytes[0] != args.row_bytes[1])) {
-    return Tuned::kNone;
+Tuned PlanTuned(bool many, uint32_t processors, ProductArgs* args) {
+  const TunedKernels* const kernels = FindFor(*args);
+  size_t block_bytes = 0;
+  if (kernels == nullptr || gpuBlockSharedBytes(&block_bytes) != gpuSuccess) return Tuned::kNone;
+  if (many && PlanMatrices(*kernels, block_bytes, args)) return Tuned::kMatrices;
+  if (!PlanDots(*kernels, block_bytes, processors, args)) return Tuned::kNone;
+  if (args->wide_over != kNoneWide) {
+    const uint64_t wide = WideBytes(*kernels, args->warps, args->wide_pairs);
+    args->shared_bytes = std::max(args->shared_bytes, static_cast<uint32_t>(wide));
   }
-  ProductArgs planned = args;
-  if (many && kernels->matrices.launch != nullptr &&
-      PlanOf(Tuned::kMatrices, *kernels, &planned).blocks > 0) {
-    return Tuned::kMatrices;
-  }
-  return PlanOf(Tuned::kDots, *kernels, &planned).blocks > 0 ? Tuned::kDots : Tuned::kNone;
+  return Tuned::kDots;
 }
 
 uint32_t WidePairs(const ProductArgs& args) {
-  if (!kHasWide || TunedFor(args, false) != Tuned::kDots) return 0;
-  const TunedKernels& kernels = *Find(args.types[0]);
   size_t block_bytes = 0;
-  if (gpuBlockSharedBytes(&block_bytes) != gpuSuccess) return 0;
+  if (!kHasWide || gpuBlockSharedBytes(&block_bytes) != gpuSuccess) return 0;
   ProductArgs planned = args;
-  const Plan plan = PlanDots(kernels.dots, block_bytes, &planned);
+  planned.wide_over = 0;
+  planned.wide_pairs = kWideFewestPairs;
+  if (PlanTuned(false, 1, &planned) != Tuned::kDots) return 0;
+  const TunedKernels& kernels = *Find(args.types[0]);
   uint32_t pairs = kWideMostPairs;
-  while (pairs >= kWideFewestPairs && WideBytes(kernels, plan.warps, pairs) > block_bytes) {
+  while (pairs >= kWideFewestPairs && WideBytes(kernels, planned.warps, pairs) > block_bytes) {
     pairs -= 16;
   }
   return pairs < kWideFewestPairs ? 0 : pairs;
 }
 
-gpuError_t LaunchTuned(Tuned tuned, ProductArgs args, uint32_t processors, gpuStream_t stream) {
+gpuError_t LaunchTuned(Tuned tuned, const ProductArgs& args, uint32_t processors,
+                       gpuStream_t stream) {
   const TunedKernels& kernels = *Find(args.types[0]);
-  Plan plan = PlanOf(tuned, kernels, &args);
-  const TunedKernel* kernel = tuned == Tuned::kDots ? &kernels.dots : &kernels.matrices;
-  if (args.wide_over != kNoneWide) {
-    kernel = &kernels.wide;
-    plan.shared_bytes =
-        std::max(plan.shared_bytes, WideBytes(kernels, plan.warps, args.wide_pairs));
-  }
-  return kernel->launch(args, processors * plan.blocks, plan.warps * 32, plan.shared_bytes, stream);
+  const TunedKernel& kernel = tuned == Tuned::kMatrices     ? kernels.matrices
+                              : args.wide_over != kNoneWide ? kernels.wide
+                                                            : kernels.dots;
+  return kernel.launch(args, processors * args.blocks, args.warps * 32, args.shared_bytes, stream);
 }
 
 }  // namespace berth::kernels::gpu

@@ -1,7 +1,7 @@
-// What becomes of products: siblings, activation and the next matrix's input in 8 bits; partials
-// and their weighted sum. Warps that work on one unit or row count their arrivals, and the last one
-// does what needs all of them, so nothing depends on the order in which they come. Counters are
-// zero again afterwards.
+// What becomes of products: siblings, activation and the next matrix's input in 8 bits, partials.
+// Where the next kernel does not put its input into 8 bits itself, warps that work on one unit
+// count their arrivals, and the last one does it, so nothing depends on the order in which they
+// come. Counters are zero again afterwards.
 #ifndef BERTH_KERNELS_GPU_EPILOGUE_H_
 #define BERTH_KERNELS_GPU_EPILOGUE_H_
 
@@ -12,6 +12,10 @@
 #include "kernels/gpu/wide_rows.h"
 
 namespace berth::kernels::gpu {
+
+BERTH_CARD_ONLY bool DownIsWide(const ProductArgs& a, const CardUnit& unit) {
+  return !kDirect && unit.count > a.h_wide_over;
+}
 
 BERTH_CARD_ONLY float WithSiblings(const ProductArgs& a, uint32_t matrix, uint32_t expert,
                                    uint32_t row, float weight, float product) {
@@ -24,14 +28,15 @@ BERTH_CARD_ONLY float WithSiblings(const ProductArgs& a, uint32_t matrix, uint32
   return ApplySiblings(product, weight, scale, bias);
 }
 
-// Products of gate and up (of up twice, where there is no gate) of one output and pair.
-BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, const CardUnit& unit, uint32_t place,
-                                     uint32_t row, float gate, float up) {
+// Products of gate and up (of up twice, where there is no gate) of one output and pair. `wide`:
+// down takes the pair's unit wide.
+BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, uint32_t expert, uint32_t place,
+                                     uint32_t row, float gate, float up, bool wide) {
   const float weight = a.weights_before ? a.weights[a.list.pairs[place]] : 1.0f;
-  const float u = WithSiblings(a, a.matrices - 1, unit.expert, row, weight, up);
-  const float g = a.matrices == 2 ? WithSiblings(a, 0, unit.expert, row, weight, gate) : u;
+  const float u = WithSiblings(a, a.matrices - 1, expert, row, weight, up);
+  const float g = a.matrices == 2 ? WithSiblings(a, 0, expert, row, weight, gate) : u;
   const float h = Activate(a.activation, a.alpha, a.limit, g, u);
-  if (kDirect || unit.count <= a.h_wide_over) {
+  if (kDirect || !wide) {
     a.h[static_cast<size_t>(place) * a.rows + row] = h;
     return;
   }
@@ -40,10 +45,10 @@ BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, const CardUnit& unit,
   for (uint32_t col = a.rows; col % kWideColumns != 0; ++col) StoreWide(a.h_wide, place, col, 0.0f);
 }
 
-BERTH_CARD_ONLY void StorePartial(const ProductArgs& a, const CardUnit& unit, uint32_t pair,
+BERTH_CARD_ONLY void StorePartial(const ProductArgs& a, uint32_t expert, uint32_t pair,
                                   uint32_t row, float product) {
   a.partials[static_cast<size_t>(pair) * a.rows + row] =
-      WithSiblings(a, 0, unit.expert, row, 1.0f, product);
+      WithSiblings(a, 0, expert, row, 1.0f, product);
 }
 
 // Counts the arrival of a tile of outputs in a block of 32; whether it was the last of the unit's.
@@ -82,7 +87,7 @@ BERTH_CARD_ONLY void QuantizeOutputs(const ProductArgs& a, const CardUnit& unit,
 // The warp has stored outputs [row, row + tile_rows) of gate and up for all pairs of the unit.
 BERTH_CARD_ONLY void OutputsStored(const ProductArgs& a, uint32_t unit_at, const CardUnit& unit,
                                    uint32_t row, uint32_t tile_rows) {
-  if (a.h_bytes.q == nullptr || (!kDirect && unit.count > a.h_wide_over)) return;
+  if (a.h_bytes.q == nullptr || DownIsWide(a, unit)) return;
   Fence();
   SyncWarp();
   uint32_t last = 0;
@@ -96,7 +101,7 @@ BERTH_CARD_ONLY void OutputsStored(const ProductArgs& a, uint32_t unit_at, const
 BERTH_CARD_ONLY void OutputsStoredByBlock(const ProductArgs& a, uint32_t unit_at,
                                           const CardUnit& unit, uint32_t row, uint32_t tile_rows,
                                           uint32_t* word) {
-  if (a.h_bytes.q == nullptr || (!kDirect && unit.count > a.h_wide_over)) return;
+  if (a.h_bytes.q == nullptr || DownIsWide(a, unit)) return;
   Fence();
   SyncBlock();
   if (ThreadIndex() == 0) *word = LastOfBlock(a, unit_at, row, tile_rows) ? 1 : 0;
@@ -104,97 +109,6 @@ BERTH_CARD_ONLY void OutputsStoredByBlock(const ProductArgs& a, uint32_t unit_at
   if (*word == 0) return;
   Fence();
   QuantizeOutputs(a, unit, row / 32, ThreadIndex() / kWarp, BlockThreads() / kWarp);
-}
-
-// y[row][col]: products and sums rounded one by one, k ascending.
-BERTH_CARD_ONLY void SumRow(const ProductArgs& a, uint32_t row, uint32_t col) {
-  const uint32_t first = row * a.top_k;
-  const float* partial = a.partials + static_cast<size_t>(first) * a.rows + col;
-  float sum = 0.0f;
-  for (uint32_t k = 0; k < a.top_k; ++k, partial += a.rows) {
-    const int32_t id = a.ids[first + k];
-    if (id < 0 || static_cast<uint32_t>(id) >= a.experts) continue;
-    const float weight = a.weights_before ? 1.0f : a.weights[first + k];
-    sum = Add(sum, Mul(weight, LoadShared(partial)));
-  }
-  a.y[static_cast<size_t>(row) * a.rows + col] = Canonical(sum);
-}
-
-// The same for columns [col, end) of a row, by the whole warp.
-BERTH_CARD_ONLY void SumRowByWarp(const ProductArgs& a, uint32_t row, uint32_t col, uint32_t end) {
-  constexpr uint32_t kCols = 4;    // of a lane
-  constexpr uint32_t kAtOnce = 4;  // of k
-  for (; col < end; col += kCols * kWarp) {
-    float sums[kCols] = {};
-    for (uint32_t first = 0; first < a.top_k; first += kAtOnce) {
-      bool there[kAtOnce];
-      float weights[kAtOnce], values[kAtOnce][kCols];
-      BERTH_UNROLL
-      for (uint32_t k = 0; k < kAtOnce; ++k) {
-        const uint32_t pair = row * a.top_k + first + k;
-        const int32_t id = first + k < a.top_k ? a.ids[pair] : kNoExpert;
-        there[k] = id >= 0 && static_cast<uint32_t>(id) < a.experts;
-        weights[k] = !there[k] || a.weights_before ? 1.0f : a.weights[pair];
-        BERTH_UNROLL
-        for (uint32_t i = 0; i < kCols; ++i) {
-          const uint32_t at = col + i * kWarp + Lane();
-          values[k][i] = there[k] && at < end
-                             ? LoadShared(a.partials + static_cast<size_t>(pair) * a.rows + at)
-                             : 0.0f;
-        }
-      }
-      BERTH_UNROLL
-      for (uint32_t k = 0; k < kAtOnce; ++k) {
-        BERTH_UNROLL
-        for (uint32_t i = 0; i < kCols; ++i) {
-          if (there[k]) sums[i] = Add(sums[i], Mul(weights[k], values[k][i]));
-        }
-      }
-    }
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < kCols; ++i) {
-      const uint32_t at = col + i * kWarp + Lane();
-      if (at < end) a.y[static_cast<size_t>(row) * a.rows + at] = Canonical(sums[i]);
-    }
-  }
-}
-
-// The warp has stored partials [row, row + stored) of `count` pairs, at most 32; lane n knows pair
-// n. What is counted is tiles of tile_rows of them, until all of a row's that lie in the columns
-// that are summed together have come.
-BERTH_CARD_ONLY void PartialsStored(const ProductArgs& a, uint32_t pair, uint32_t count,
-                                    uint32_t row, uint32_t stored, uint32_t tile_rows) {
-  if (a.y == nullptr) return;
-  Fence();
-  SyncWarp();
-  const bool ranged = !kDirect && a.y_cols != 0;
-  const uint32_t width = ranged ? a.y_cols : tile_rows;
-  const uint32_t begin = row / width * width;
-  const uint32_t end = begin + width < a.rows ? begin + width : a.rows;
-  uint32_t last = 0;
-  if (Lane() < count) {
-    const uint32_t ranges = (a.rows + width - 1) / width;
-    const uint32_t tiles = (end - begin + tile_rows - 1) / tile_rows;
-    const uint32_t here = row + stored < end ? stored : end - row;
-    const uint32_t come = (here + tile_rows - 1) / tile_rows;
-    uint32_t* const arrived = a.y_arrived + pair / a.top_k * ranges + row / width;
-    last = AtomicAdd(arrived, come) + come == a.list.row_pairs[pair / a.top_k] * tiles ? 1 : 0;
-    if (last != 0) *arrived = 0;
-  }
-  Fence();
-  if (ranged) {
-    for (uint32_t n = 0; n < count; ++n) {
-      if (FromLane(last, n) != 0) SumRowByWarp(a, FromLane(pair, n) / a.top_k, begin, end);
-    }
-    return;
-  }
-  constexpr uint32_t kCols = 8;  // lanes per pair
-  for (uint32_t n = Lane() / kCols; n - Lane() / kCols < count; n += kWarp / kCols) {
-    const bool sum = FromLane(last, n) != 0;
-    const uint32_t of = FromLane(pair, n) / a.top_k;
-    if (!sum || n >= count) continue;
-    for (uint32_t col = row + Lane() % kCols; col < end; col += kCols) SumRow(a, of, col);
-  }
 }
 
 }  // namespace berth::kernels::gpu

@@ -27,11 +27,11 @@ struct CardUnit {
 };
 
 struct WorkList {
-  uint32_t* unit_count = nullptr;
+  uint32_t* unit_count = nullptr;  // and the next two: one behind the other
   uint32_t* wide_count = nullptr;  // of these with more pairs than PrepareArgs::wide_over
+  uint32_t* pair_count = nullptr;  // of all units
   CardUnit* units = nullptr;
-  uint32_t* pairs = nullptr;      // row * top_k + k, by place
-  uint32_t* row_pairs = nullptr;  // pairs of each row that run; only where there is a weighted sum
+  uint32_t* pairs = nullptr;  // row * top_k + k, by place
 };
 
 // Rows in 8 bits (docs/arithmetic.md). Blocks beyond the columns are not set.
@@ -51,6 +51,11 @@ struct WideRows {
 };
 
 inline constexpr uint32_t kNoneWide = 0xffffffff;
+// In place of a failed unit: blocks waited for each other too long.
+inline constexpr uint32_t kCardGaveUp = 0xffffffff;
+
+// Words of shared memory that blocks take shares with (shares.h).
+inline constexpr uint32_t kShareWords = 4;
 
 struct PrepareArgs {
   WorkList list;
@@ -71,8 +76,8 @@ struct PrepareArgs {
   const float* x = nullptr;
   uint32_t cols = 0;
   ByteRows to;
-  WideRows wide;       // at null: none
-  float* y = nullptr;  // [rows][cols]: rows without a pair are set to zero
+  WideRows wide;              // at null: none
+  uint32_t* turns = nullptr;  // ProductArgs::turns, to be set to zero
 };
 
 // Products of one or two matrices per unit with all of its rows, and what becomes of them.
@@ -91,9 +96,11 @@ struct ProductArgs {
   ByteRows bytes;
   WideRows wide;
   uint32_t wide_over = kNoneWide;  // units with more pairs than this run wide
+  uint32_t x_rows = 0;             // of the call
   uint32_t top_k = 0;
+  uint32_t most_units = 0;  // that the call may have
   uint32_t experts = 0;
-  const float* weights = nullptr;  // [rows][top_k]
+  const float* weights = nullptr;  // [x_rows][top_k]
   bool weights_before = false;
 
   // Gate and up: the input of down, by place.
@@ -107,10 +114,10 @@ struct ProductArgs {
 
   // Down.
   float* partials = nullptr;  // [pairs][rows]
-  float* y = nullptr;         // [rows of x][rows]; null: none
+  float* y = nullptr;         // [x_rows][rows]
   const int32_t* ids = nullptr;
-  uint32_t* y_arrived = nullptr;  // [rows of x][tiles, or y_cols columns]: zero between calls
-  uint32_t y_cols = 0;            // columns of a row that are summed together; 0: a tile's
+  uint32_t* turns = nullptr;  // shares.h: shares taken, shares ended; null: no sums
+  uint32_t* failed_unit = nullptr;
 
   // For kernels that look for weights before the work list is there (early_units.h).
   UnitIndex first_unit = 0;
@@ -123,6 +130,11 @@ struct ProductArgs {
   uint32_t row_stride = 0;  // from row to row in a stage, where rows are copied one by one; or 0
   uint32_t part_bytes = 0;  // of half a stage
   uint32_t depth = 1;       // stages of a warp
+  uint32_t passes = 1;      // dots: of eight rows, that a tile has
+  uint32_t chunk_cols = 0;  // dots: columns of eight rows that a stage has; 0: it has a tile
+  uint32_t local_rows = 0;  // dots, down: rows of h that a block puts into 8 bits for itself
+  uint32_t warps = 0, blocks = 0;  // of a block, of a multiprocessor
+  uint32_t shared_bytes = 0;
   uint32_t wide_pairs = 0;  // pairs of a unit at a time, a multiple of 16
 };
 

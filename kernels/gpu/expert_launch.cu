@@ -93,7 +93,7 @@ PrepareArgs PrepareOf(const CardCall& call, const ExpertWorkspace& workspace) {
   a.cols = spec.hidden;
   const bool gate_in_bytes = spec.conventions.has_gate() && InBytes(spec.gate.type);
   a.to = WithColumns(workspace.x_bytes, spec.hidden, InBytes(spec.up.type) || gate_in_bytes);
-  a.y = call.y;
+  if (call.y != nullptr) a.turns = workspace.turns;
   return a;
 }
 
@@ -110,7 +110,10 @@ ProductArgs Common(const CardCall& call, const ExpertWorkspace& workspace) {
   const ExpertSpec& spec = *call.layer.spec;
   ProductArgs a;
   a.list = workspace.list;
+  a.x_rows = call.rows;
   a.top_k = call.top_k;
+  const uint32_t pairs = call.rows * call.top_k;
+  a.most_units = call.units != nullptr ? call.unit_count : std::min(pairs, spec.experts);
   a.experts = spec.experts;
   a.weights = call.weights;
   a.weights_before = spec.conventions.weights_before;
@@ -150,9 +153,13 @@ ProductArgs DownOf(const CardCall& call, const ExpertWorkspace& workspace) {
   a.x = workspace.h;
   a.bytes = WithColumns(workspace.h_bytes, spec.ffn, true);
   a.partials = call.partials;
-  a.y = call.y;
   a.ids = call.ids;
-  a.y_arrived = workspace.y_arrived;
+  a.h = workspace.h;
+  a.failed_unit = call.failed_unit;
+  if (call.y != nullptr) {
+    a.y = call.y;
+    a.turns = workspace.turns;
+  }
   return a;
 }
 
@@ -177,7 +184,6 @@ void SetWide(const ExpertLauncher& launcher, const ExpertWorkspace& workspace, P
   if (down->wide_over == over) {
     gate_up->h_wide = down->wide;
     gate_up->h_wide_over = over;
-    down->y_cols = kWideSumColumns;
   }
 }
 
@@ -207,14 +213,20 @@ Status LaunchExperts(const ExpertLauncher& launcher, const CardCall& call, gpuSt
   // Of a unit, if all pairs and experts were alike.
   const uint64_t pairs = uint64_t{call.rows} * call.top_k;
   const bool many = pairs >= uint64_t{launcher.dispatch.matrix_pairs} * call.layer.spec->experts;
-  for (const ProductArgs& args : {gate_up, down}) {
-    const bool wide = args.wide_over != kNoneWide;
-    const Tuned tuned = launcher.dispatch.tuned ? TunedFor(args, many && !wide) : Tuned::kNone;
-    BERTH_RETURN_IF_ERROR(
-        tuned == Tuned::kNone
-            ? StatusOf(LaunchPlain(args, launcher.processors, stream), "plain kernel")
-            : StatusOf(LaunchTuned(tuned, args, launcher.processors, stream), "tuned kernel"));
-  }
+  const auto plan = [&](ProductArgs* args) {
+    if (!launcher.dispatch.tuned) return Tuned::kNone;
+    return PlanTuned(many && args->wide_over == kNoneWide, launcher.processors, args);
+  };
+  const Tuned of_gate_up = plan(&gate_up), of_down = plan(&down);
+  // Then down puts h into 8 bits itself.
+  if (of_down == Tuned::kDots && down.local_rows != 0) gate_up.h_bytes.q = nullptr;
+  const auto launch = [&](const ProductArgs& args, Tuned tuned) {
+    return tuned == Tuned::kNone
+               ? StatusOf(LaunchPlain(args, launcher.processors, stream), "plain kernel")
+               : StatusOf(LaunchTuned(tuned, args, launcher.processors, stream), "tuned kernel");
+  };
+  BERTH_RETURN_IF_ERROR(launch(gate_up, of_gate_up));
+  BERTH_RETURN_IF_ERROR(launch(down, of_down));
   return Status();
 }
 

@@ -50,7 +50,8 @@ struct CardCall {
   // The weighted sum [rows][hidden], k ascending; null: none, the partials are all that is wanted.
   // Only with ids: a wave may hold part of a row's experts.
   float* y = nullptr;
-  // Set to 1 + the unit where one that is to run has no address (the lowest such); never cleared.
+  // Set to 1 + the unit where one that is to run has no address (the lowest such), or to
+  // kCardGaveUp (expert_args.h); never cleared.
   // Nothing of a call with such a unit is promised then, but nothing outside is written.
   uint32_t* failed_unit = nullptr;
 };

@@ -37,12 +37,14 @@ class Layout {
 ExpertWorkspace::ExpertWorkspace(const ExpertSizes& sizes, std::byte* base) {
   Layout layout(base);
   layout.Place(&h_arrived, uint64_t{sizes.max_units} * CeilDiv(sizes.max_ffn, 32));
-  layout.Place(&y_arrived, uint64_t{sizes.max_rows} * CeilDiv(sizes.max_hidden, 4));
-  layout.Place(&list.unit_count, 1);
-  layout.Place(&list.wide_count, 1);
+  layout.Place(&turns, 2);
+  layout.Place(&list.unit_count, 3);
+  if (base != nullptr) {
+    list.wide_count = list.unit_count + 1;
+    list.pair_count = list.unit_count + 2;
+  }
   layout.Place(&list.units, sizes.max_units);
   layout.Place(&list.pairs, sizes.max_pairs);
-  layout.Place(&list.row_pairs, sizes.max_rows);
   layout.Place(&x_bytes, sizes.max_rows, sizes.max_hidden);
   layout.Place(&h_bytes, sizes.max_pairs, sizes.max_ffn);
   layout.Place(&x_wide, sizes.max_rows, sizes.max_hidden);

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "kernels/gpu/expert_args.h"
 #include "kernels/gpu/gpu_status.h"
 #include "runtime/base/check.h"
 
@@ -348,6 +349,11 @@ uint32_t GpuStream::TakeWord(uint32_t word) {
 
 Status GpuStream::MissingUnit(uint32_t word_value) const {
   if (word_value == 0) return Status();
+  if (word_value == kCardGaveUp) {
+    return InternalError(
+        Where("blocks of a kernel waited for each other for seconds; the card has "
+              "to be reset, and its results are not to be used"));
+  }
   return InternalError(Where("unit " + std::to_string(word_value - 1) +
                              " is to run but is not in the pointer table"));
 }

@@ -10,6 +10,7 @@
 #include "kernels/gpu/dot_plan.h"
 #include "kernels/gpu/epilogue.h"
 #include "kernels/gpu/matrix_sums.h"
+#include "kernels/gpu/shares.h"
 #include "kernels/gpu/tile_stages.h"
 
 namespace berth::kernels::gpu {
@@ -25,22 +26,23 @@ class MatrixBlock {
         meeting_(meeting),
         table_(table) {}
 
-  BERTH_CARD_ONLY void Run() {
+  // One share after the other.
+  BERTH_CARD_ONLY void Run(uint32_t share) {
     const uint32_t count = *a_.list.unit_count * stages_.tiles();
     const bool fills = ThreadIndex() < kWarp;
+    // Stages go on where the share before left them.
     for (uint32_t i = 0; fills && i < a_.depth; ++i) {
-      stages_.Fill(BlockIndex() + i * GridBlocks(), count, i, nullptr);
+      stages_.Fill(share + i * GridBlocks(), count, (stage_ + i) % a_.depth, nullptr);
     }
-    uint32_t stage = 0, fill = 0;
-    for (uint32_t number = BlockIndex(); number < count; number += GridBlocks()) {
+    for (uint32_t number = share; number < count; number += GridBlocks()) {
       const Tile tile = stages_.Find(number, nullptr);
-      if (fills || kBulkCopies) stages_.Wait(stage, fill);
+      if (fills || kBulkCopies) stages_.Wait(stage_, fill_);
       SyncBlock();
-      Take(tile, stage);
+      Take(tile, stage_);
       SyncBlock();
-      if (fills) stages_.Fill(number + a_.depth * GridBlocks(), count, stage, nullptr);
-      stage = stage + 1 < a_.depth ? stage + 1 : 0;
-      fill += stage == 0 ? 1 : 0;
+      if (fills) stages_.Fill(number + a_.depth * GridBlocks(), count, stage_, nullptr);
+      stage_ = stage_ + 1 < a_.depth ? stage_ + 1 : 0;
+      fill_ += stage_ == 0 ? 1 : 0;
     }
   }
 
@@ -58,15 +60,6 @@ class MatrixBlock {
           Products<2>(tile, rows, pass, pair, count);
         } else {
           Products<4>(tile, rows, pass, pair, count);
-        }
-      }
-      if (a_.down && a_.y != nullptr) {
-        Fence();
-        SyncBlock();
-        if (ThreadIndex() < kWarp) {
-          const uint32_t n = Lane() < count ? Lane() : 0;
-          PartialsStored(a_, a_.list.pairs[tile.unit.first + pair + n], count, tile.row,
-                         stages_.tile_rows(), stages_.tile_rows());
         }
       }
     }
@@ -146,10 +139,10 @@ class MatrixBlock {
       const uint32_t place = tile.unit.first + pair + n;
       const float product = Total(n, row);
       if (a_.down) {
-        StorePartial(a_, tile.unit, a_.list.pairs[place], self, product);
+        StorePartial(a_, tile.unit.expert, a_.list.pairs[place], self, product);
       } else {
         const float up = a_.matrices == 2 ? Total(n, row + 8) : product;
-        StoreActivation(a_, tile.unit, place, self, product, up);
+        StoreActivation(a_, tile.unit.expert, place, self, product, up, DownIsWide(a_, tile.unit));
       }
     }
   }
@@ -158,6 +151,7 @@ class MatrixBlock {
   const TileStages<F, kMatrixPartRows> stages_;
   float* const meeting_;
   const CardTable table_;
+  uint32_t stage_ = 0, fill_ = 0;
 };
 
 template <typename F>
@@ -181,7 +175,11 @@ MatrixKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   SyncBlock();
   WaitForLastLaunch();
   NextLaunchMayStart();
-  self.Run();
+  auto* const word = reinterpret_cast<uint32_t*>(meeting);
+  for (uint32_t share = TakeShare(a, word); share < GridBlocks(); share = EndShare(a, word)) {
+    self.Run(share);
+  }
+  SumShares(a);
 }
 
 }  // namespace berth::kernels::gpu

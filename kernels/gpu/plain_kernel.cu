@@ -2,6 +2,7 @@
 #include "kernels/gpu/formats/card_formats.h"
 #include "kernels/gpu/plain_kernel.h"
 #include "kernels/gpu/plain_products.h"
+#include "kernels/gpu/shares.h"
 
 namespace berth::kernels::gpu {
 namespace {
@@ -114,9 +115,9 @@ BERTH_CARD_ONLY void PlainChunk(const ProductArgs& a, const CardUnit& unit, uint
   if (n >= count || self >= a.rows) return;
   const uint32_t place = unit.first + pair + n;
   if (a.down) {
-    StorePartial(a, unit, a.list.pairs[place], self, up);
+    StorePartial(a, unit.expert, a.list.pairs[place], self, up);
   } else {
-    StoreActivation(a, unit, place, self, gate, up);
+    StoreActivation(a, unit.expert, place, self, gate, up, DownIsWide(a, unit));
   }
 }
 
@@ -127,10 +128,6 @@ BERTH_CARD_ONLY void PlainTile(const ProductArgs& a, uint32_t unit_at, const Car
     const uint32_t left = unit.count - pair;
     const uint32_t count = left < kPlainPairs ? left : kPlainPairs;
     if (there) PlainChunk(a, unit, row, pair, count, table);
-    if (a.down) {
-      const uint32_t n = Lane() < count ? Lane() : 0;
-      PartialsStored(a, a.list.pairs[unit.first + pair + n], count, row, kPlainRows, kPlainRows);
-    }
   }
   if (there && !a.down) OutputsStored(a, unit_at, unit, row, kPlainRows);
 }
@@ -150,11 +147,14 @@ BERTH_KERNEL(kThreads, 1) PlainKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   NextLaunchMayStart();
   const uint32_t tiles = (a.rows + kPlainRows - 1) / kPlainRows;
   const uint32_t count = *a.list.unit_count * tiles;
-  for (uint32_t tile = BlockIndex() + GridBlocks() * (ThreadIndex() / kWarp); tile < count;
-       tile += GridBlocks() * kWarps) {
-    const CardUnit unit = a.list.units[tile / tiles];
-    PlainTile(a, tile / tiles, unit, tile % tiles * kPlainRows, table);
+  for (uint32_t share = TakeShare(a, to); share < GridBlocks(); share = EndShare(a, to)) {
+    for (uint32_t tile = share + GridBlocks() * (ThreadIndex() / kWarp); tile < count;
+         tile += GridBlocks() * kWarps) {
+      const CardUnit unit = a.list.units[tile / tiles];
+      PlainTile(a, tile / tiles, unit, tile % tiles * kPlainRows, table);
+    }
   }
+  SumShares(a);
 }
 
 }  // namespace
@@ -165,11 +165,11 @@ gpuError_t PreparePlainKernel() {
   if (Decoder::kTableWords > words) words = Decoder::kTableWords;
   BERTH_FOR_EACH_CARD_FORMAT(BERTH_PLAIN_TYPE)
 #undef BERTH_PLAIN_TYPE
-  return gpuPrepareKernel(PlainKernel, 2 * words * sizeof(uint32_t));
+  return gpuPrepareKernel(PlainKernel, (2 * words + kShareWords) * sizeof(uint32_t));
 }
 
 gpuError_t LaunchPlain(const ProductArgs& args, uint32_t processors, gpuStream_t stream) {
-  uint32_t words = 0;
+  uint32_t words = kShareWords;
   for (uint32_t m = 0; m < args.matrices; ++m) words += TableWordsOf(args.types[m]);
   return gpuLaunch(PlainKernel, processors, kThreads, words * sizeof(uint32_t), stream, true, args);
 }

@@ -44,35 +44,17 @@ BERTH_CARD_ONLY void RoundRows(const PrepareArgs& a) {
   }
 }
 
-// How many pairs each row has; a row without any is done.
-BERTH_CARD_ONLY void CountRowPairs(const PrepareArgs& a) {
-  const uint32_t warps = (GridBlocks() - 1) * kWarps;
-  for (uint32_t row = (BlockIndex() - 1) * kWarps + ThreadIndex() / kWarp; row < a.rows;
-       row += warps) {
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < a.top_k; ++k) {
-      const int32_t id = a.ids[row * a.top_k + k];
-      count += id >= 0 && static_cast<uint32_t>(id) < a.experts ? 1 : 0;
-    }
-    if (Lane() == 0) a.list.row_pairs[row] = count;
-    if (count != 0) continue;
-    for (uint32_t col = Lane(); col < a.cols; col += kWarp) {
-      a.y[static_cast<size_t>(row) * a.cols + col] = 0.0f;
-    }
-  }
-}
-
 BERTH_KERNEL(kListThreads, 1) PrepareKernel(const BERTH_GRID_CONSTANT PrepareArgs a) {
   BERTH_SHARED_MEMORY(shared);
   WaitForLastLaunch();
   NextLaunchMayStart();
   if (BlockIndex() == 0) {
+    if (ThreadIndex() < 2 && a.turns != nullptr) a.turns[ThreadIndex()] = 0;
     MakeWorkList(a, reinterpret_cast<uint32_t*>(shared));
     return;
   }
   if (a.to.q != nullptr) QuantizeRows(a);
   if (a.wide.at != nullptr) RoundRows(a);
-  if (a.y != nullptr) CountRowPairs(a);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace berth::kernels::gpu {
 
-// Block `block` of row `row`. The whole warp calls it.
+// Block `block` of row `row`. The whole warp calls it. Without `halves` none are stored.
 BERTH_CARD_ONLY void QuantizeBlock(float x, const ByteRows& to, uint32_t row, uint32_t block) {
   // Magnitudes as integers: they order as the floats do, and infinities and NaNs come last.
   uint32_t largest = BitsOf(x) & 0x7fffffff;
@@ -34,7 +34,7 @@ BERTH_CARD_ONLY void QuantizeBlock(float x, const ByteRows& to, uint32_t row, ui
   const uint32_t lane = Lane();
   to.q[static_cast<size_t>(row) * to.stride + block * 32 + lane] = static_cast<int8_t>(q);
   const size_t at = static_cast<size_t>(row) * (to.stride / 32) + block;
-  if (lane % 16 == 0) {
+  if (lane % 16 == 0 && to.halves != nullptr) {
     to.halves[2 * at + lane / 16] = Mul(d, static_cast<float>(static_cast<int32_t>(half)));
   }
   if (lane == 0) {

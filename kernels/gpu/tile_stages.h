@@ -170,12 +170,24 @@ inline constexpr uint32_t kTableCopies = TableCopies<F, kMostBytes>();
 template <typename F, uint32_t kCopies>
 BERTH_CARD_ONLY void FillTableCopies(uint32_t* to) {
   constexpr uint32_t kAtOnce = kCopies % 4 == 0 ? 4 : 1;
-  for (uint32_t i = ThreadIndex(); i < F::kTableWords * kCopies / kAtOnce; i += BlockThreads()) {
-    const uint32_t word = F::TableWord(i / (kCopies / kAtOnce));
-    if constexpr (kAtOnce == 4) {
-      reinterpret_cast<FourWords*>(to)[i] = {{word, word, word, word}};
-    } else {
-      to[i] = word;
+  constexpr uint32_t kCount = F::kTableWords * kCopies / kAtOnce;
+  constexpr uint32_t kLoads = 8;  // under way
+  for (uint32_t first = ThreadIndex(); first < kCount; first += kLoads * BlockThreads()) {
+    uint32_t words[kLoads];
+    BERTH_UNROLL
+    for (uint32_t n = 0; n < kLoads; ++n) {
+      const uint32_t i = first + n * BlockThreads();
+      words[n] = i < kCount ? F::TableWord(i / (kCopies / kAtOnce)) : 0;
+    }
+    BERTH_UNROLL
+    for (uint32_t n = 0; n < kLoads; ++n) {
+      const uint32_t i = first + n * BlockThreads(), word = words[n];
+      if (i >= kCount) continue;
+      if constexpr (kAtOnce == 4) {
+        reinterpret_cast<FourWords*>(to)[i] = {{word, word, word, word}};
+      } else {
+        to[i] = word;
+      }
     }
   }
 }

@@ -43,9 +43,10 @@ class WideBlock {
     warp_ = ThreadIndex() / kWarp;
   }
 
-  // All jobs of this block with the first `units` of the list. Returns the block's turn for what
-  // comes behind them.
-  BERTH_CARD_ONLY uint32_t Run(uint32_t units) {
+  // All jobs of a share with the first `units` of the list. Returns the share's turn for what comes
+  // behind them.
+  BERTH_CARD_ONLY uint32_t Run(uint32_t units, uint32_t share) {
+    share_ = share;
     // Looked up where jobs are described: registers are dear.
     if (ThreadIndex() == 0) Job(kWideJobs - 1).tile_count = units * TilesOfUnit();
     SyncBlock();
@@ -76,18 +77,16 @@ class WideBlock {
         }
         if (step == 0) Describe(number + 2);
         Step(rows, pairs, step, chunk_stage, step_stage, sums);
-        if (step == 0 && number > 0) Arrive(Job(number - 1));
         step_stage ^= 1;
         if (step % 2 != 0 || last) chunk_stage ^= 1;
       }
       Store(Job(number), sums);
-      if (Job(number + 1).pairs == 0) Arrive(Job(number));
     }
     WaitForPieces<0>();
     FenceBeforeBulkCopies();
     SyncBlock();
     const uint32_t blocks = GridBlocks();
-    return (BlockIndex() + blocks - units * TilesOfUnit() % blocks) % blocks;
+    return (share + blocks - units * TilesOfUnit() % blocks) % blocks;
   }
 
  private:
@@ -122,7 +121,7 @@ class WideBlock {
   // Job `number` follows from the one before.
   BERTH_CARD_ONLY void Describe(uint32_t number) {
     const uint32_t self = ThreadIndex();
-    uint32_t tile = BlockIndex(), pass = 0;
+    uint32_t tile = share_, pass = 0;
     const WideJob& before = Job(number + kWideJobs - 1);
     const uint32_t tile_count = before.tile_count;
     if (number > 0) {
@@ -345,21 +344,6 @@ class WideBlock {
     }
   }
 
-  // Counts the partials of a job that have been stored. A step later than that, when it need not be
-  // waited for.
-  BERTH_CARD_ONLY void Arrive(const WideJob& job) {
-    const uint32_t output = OutputOf(job);
-    if (!a_.down || output >= a_.rows) return;
-    const uint32_t tile_rows = kDotPartRows * a_.row_step * 2;
-    BERTH_NO_UNROLL
-    for (uint32_t first = 0; first < job.pairs; first += kWarp) {
-      const uint32_t left = job.pairs - first;
-      const uint32_t count = left < kWarp ? left : kWarp;
-      const uint32_t place = job.first + job.pair + first + (Lane() < count ? Lane() : 0);
-      PartialsStored(a_, a_.list.pairs[place], count, output, kWideWarpRows, tile_rows);
-    }
-  }
-
   // Products of rows `row` (of gate, or of the one matrix) and of the one in the instruction's
   // other half.
   BERTH_CARD_ONLY void StorePair(const CardUnit& unit, uint32_t place, uint32_t row, float one,
@@ -367,7 +351,8 @@ class WideBlock {
     one = Canonical(one);
     other = Canonical(other);
     if (a_.matrices == 2) {
-      if (row < a_.rows) StoreActivation(a_, unit, place, row, one, other);
+      if (row < a_.rows)
+        StoreActivation(a_, unit.expert, place, row, one, other, DownIsWide(a_, unit));
       return;
     }
     BERTH_NO_UNROLL
@@ -376,9 +361,9 @@ class WideBlock {
       const float product = r == 0 ? one : other;
       if (self >= a_.rows) continue;
       if (a_.down) {
-        StorePartial(a_, unit, a_.list.pairs[place], self, product);
+        StorePartial(a_, unit.expert, a_.list.pairs[place], self, product);
       } else {
-        StoreActivation(a_, unit, place, self, product, product);
+        StoreActivation(a_, unit.expert, place, self, product, product, DownIsWide(a_, unit));
       }
     }
   }
@@ -390,6 +375,7 @@ class WideBlock {
   uint8_t* weights_ = nullptr;
   uint8_t* inputs_ = nullptr;
   uint32_t warp_ = 0;
+  uint32_t share_ = 0;
 };
 #else
 template <typename F>

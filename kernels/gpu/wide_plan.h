@@ -16,9 +16,6 @@ inline constexpr uint32_t kWideMostPairs = 112;  // of a unit at a time: what re
 inline constexpr uint32_t kWideFewestPairs = 16;
 inline constexpr uint32_t kWideWarpRows = 16;  // of a warp: weight rows of a matrix instruction
 inline constexpr uint32_t kWideWeightColumns = 256;  // of weights in a stage
-// Columns of y that are summed together where a call may have wide units: what the warps of a block
-// make at a time.
-inline constexpr uint32_t kWideSumColumns = 256;
 
 // What a block works on: a tile of a unit with some of its pairs.
 struct alignas(16) WideJob {

@@ -40,6 +40,8 @@ BERTH_CARD_ONLY void StoreUnit(const PrepareArgs& a, uint32_t at, UnitIndex unit
     to.down = base + a.down_offset + (shifts == nullptr ? 0 : shifts[2]);
   }
   a.list.units[at] = to;
+  AtomicAdd(a.list.unit_count, 1);
+  AtomicAdd(a.list.pair_count, count);
   if (count > a.wide_over) AtomicAdd(a.list.wide_count, 1);
 }
 
@@ -76,7 +78,6 @@ BERTH_CARD_ONLY void ListWave(const PrepareArgs& a, uint32_t* shared) {
     for (uint32_t k = 0; k < shared[i]; ++k) {
       a.list.pairs[rank.first + k] = a.pairs[unit.first_pair + k];
     }
-    AtomicAdd(a.list.unit_count, 1);
   }
 }
 
@@ -121,7 +122,6 @@ BERTH_CARD_ONLY void ListFewPairs(const PrepareArgs& a, uint32_t* shared) {
     const auto expert = static_cast<uint32_t>(id);
     StoreUnit(a, rank.at, a.first_unit + expert, expert, address, nullptr, rank.first, count);
     firsts[self] = rank.first;
-    AtomicAdd(a.list.unit_count, 1);
   }
   SyncBlock();
   if (id != kNoExpert) a.list.pairs[firsts[leader] + before] = self;
@@ -144,7 +144,6 @@ BERTH_CARD_ONLY void ListManyPairs(const PrepareArgs& a, uint32_t* shared) {
     const UnitIndex unit = a.first_unit + e;
     StoreUnit(a, rank.at, unit, e, a.table[unit], nullptr, rank.first, counts[e]);
     next[e] = rank.first;
-    AtomicAdd(a.list.unit_count, 1);
   }
   SyncBlock();
   for (uint32_t pair = ThreadIndex(); pair < a.pair_count; pair += BlockThreads()) {
@@ -155,7 +154,7 @@ BERTH_CARD_ONLY void ListManyPairs(const PrepareArgs& a, uint32_t* shared) {
 }
 
 BERTH_CARD_ONLY void MakeWorkList(const PrepareArgs& a, uint32_t* shared) {
-  if (ThreadIndex() == 0) *a.list.unit_count = *a.list.wide_count = 0;
+  if (ThreadIndex() < 3) a.list.unit_count[ThreadIndex()] = 0;
   SyncBlock();
   if (a.units != nullptr) {
     ListWave(a, shared);

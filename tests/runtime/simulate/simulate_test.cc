@@ -45,7 +45,10 @@ SimulateOptions Desk() {
   options.profile.storage.bytes_per_s = 4e9;
   options.profile.storage.latency_s = 1e-4;
   options.profile.links = {{"card:0", 10e9}};
-  options.profile.cards = {{"card:0", 120 * kUnitBytes}};
+  CardProfile card;
+  card.card = "card:0";
+  card.memory_bytes = 120 * kUnitBytes;
+  options.profile.cards = {card};
   options.profile.host.pass_s = 1e-3;
   options.profile.host.round_trip_s = 1e-5;
   options.run.runtime.cards[0].device = "card:0";

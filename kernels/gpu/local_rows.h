@@ -1,0 +1,94 @@
+// Activation rows that a block of the dot kernel needs, in its shared memory. Those of h it puts
+// into 8 bits by itself: so the launch before need not wait until all of a row is there.
+#ifndef BERTH_KERNELS_GPU_LOCAL_ROWS_H_
+#define BERTH_KERNELS_GPU_LOCAL_ROWS_H_
+
+#include <cstddef>
+
+#include "kernels/gpu/dot_plan.h"
+#include "kernels/gpu/expert_args.h"
+#include "kernels/gpu/quantize.h"
+#include "kernels/gpu/row_sums.h"
+
+namespace berth::kernels::gpu {
+
+class LocalRows {
+ public:
+  // `shared`: of a.local_rows rows, at a multiple of 16.
+  BERTH_CARD_ONLY LocalRows(const ProductArgs& a, uint8_t* shared, bool halves) : a_(a) {
+    rows_.stride = (a.cols + 255) / 256 * 256;
+    const uint32_t floats = a.local_rows * rows_.stride / 32;
+    rows_.q = reinterpret_cast<int8_t*>(shared);
+    rows_.d = reinterpret_cast<float*>(shared + a.local_rows * rows_.stride);
+    rows_.s = rows_.d + floats;
+    rows_.halves = halves ? rows_.s + floats : nullptr;
+  }
+
+  // The whole block: the inputs of places [first, first + count) as rows 0 and so on. Synchronizes
+  // behind it.
+  BERTH_CARD_ONLY void Make(uint32_t first, uint32_t count) const {
+    if (a_.down) {
+      Quantize(first, count);
+    } else {
+      Copy(first, count);
+    }
+    SyncBlock();
+  }
+
+  BERTH_CARD_ONLY const ByteRows& rows() const { return rows_; }
+
+ private:
+  // A thread a piece of 16 bytes.
+  BERTH_CARD_ONLY void Copy(uint32_t first, uint32_t count) const {
+    const uint32_t of_q = rows_.stride / 16, of_d = rows_.stride / 128;
+    const uint32_t pieces = of_q + of_d * (rows_.halves != nullptr ? 4 : 2);
+    for (uint32_t i = ThreadIndex(); i < count * pieces; i += BlockThreads()) {
+      const uint32_t row = i / pieces, piece = i % pieces;
+      const size_t from = a_.list.pairs[first + row] / a_.top_k;
+      if (piece < of_q) {
+        CopyPiece(rows_.q, a_.bytes.q, row * of_q + piece, from * of_q + piece);
+      } else if (piece < of_q + of_d) {
+        CopyPiece(rows_.d, a_.bytes.d, row * of_d + piece - of_q, from * of_d + piece - of_q);
+      } else if (piece < of_q + 2 * of_d) {
+        const uint32_t at = piece - of_q - of_d;
+        CopyPiece(rows_.s, a_.bytes.s, row * of_d + at, from * of_d + at);
+      } else {
+        const uint32_t at = piece - of_q - 2 * of_d;
+        CopyPiece(rows_.halves, a_.bytes.halves, row * 2 * of_d + at, from * 2 * of_d + at);
+      }
+    }
+  }
+  template <typename T>
+  BERTH_CARD_ONLY static void CopyPiece(T* to, const T* from, size_t to_piece, size_t from_piece) {
+    reinterpret_cast<FourWords*>(to)[to_piece] =
+        reinterpret_cast<const FourWords*>(from)[from_piece];
+  }
+
+  BERTH_CARD_ONLY void Quantize(uint32_t first, uint32_t count) const {
+    const uint32_t blocks = (a_.cols + 31) / 32, warps = BlockThreads() / kWarp;
+    constexpr uint32_t kAtOnce = 4;  // loads under way
+    for (uint32_t i = ThreadIndex() / kWarp; i < count * blocks; i += kAtOnce * warps) {
+      float values[kAtOnce];
+      BERTH_UNROLL
+      for (uint32_t n = 0; n < kAtOnce; ++n) {
+        const uint32_t item = i + n * warps;
+        const uint32_t row = item / blocks, col = item % blocks * 32 + Lane();
+        const bool there = item < count * blocks && col < a_.cols;
+        const float* const h = a_.h + static_cast<size_t>(first + row) * a_.cols + col;
+        values[n] = there ? LoadShared(h) : 0.0f;
+      }
+      BERTH_UNROLL
+      for (uint32_t n = 0; n < kAtOnce; ++n) {
+        const uint32_t item = i + n * warps;
+        if (item < count * blocks) QuantizeBlock(values[n], rows_, item / blocks, item % blocks);
+      }
+    }
+  }
+
+  const ProductArgs& a_;
+  ByteRows rows_;
+};
+
+}  // namespace berth::kernels::gpu
+
+#endif  // BERTH_KERNELS_GPU_LOCAL_ROWS_H_
