@@ -20,6 +20,7 @@
 #include "kernels/exact/isa.h"
 #include "kernels/expert/arithmetic.h"
 #include "kernels/expert/grouped_call.h"
+#include "kernels/kernel_choice.h"
 
 namespace berth::kernels {
 
@@ -129,9 +130,12 @@ struct StreamOptions {
 enum class HostMemory : uint8_t { kAny, kRegistered };
 
 struct DeviceInfo {
-  std::string name;             // "host:0"
-  std::string_view backend;     // "host"
-  std::string model;            // what the maker calls the card; empty on `host`
+  std::string name;          // "host:0"
+  std::string_view backend;  // "host"
+  std::string model;         // what the maker calls the card; empty on `host`
+  // What the driver says of the card that its speed hangs on, for people and for comparing: figures
+  // measured on a card of other properties are not this one's. Empty on `host`.
+  std::string properties;
   uint64_t memory_bytes = 0;    // the card's, or the budget imposed on it
   double link_bytes_per_s = 0;  // imposed; 0: whatever the machine does
   // Host threads that compute; may be fewer than were asked for, 0 where the card itself computes.
@@ -164,6 +168,14 @@ class Device {
   // have to happen in its first call. A layer that has biases or scales is prepared before it runs;
   // `spec` stays where it is.
   virtual Status PrepareLayer(const ExpertSpec&) { return Status(); }
+  // Kernels that calls of so many rows of a layer may ask for, all of equal bits. The first is what
+  // a call gets that asks for none. Empty: there is no choice.
+  virtual std::vector<KernelChoice> Kernels(const ExpertSpec&, uint32_t /*rows*/,
+                                            uint32_t /*top_k*/) const {
+    return {};
+  }
+  // What ran since the device was opened; zeros where there is no choice.
+  virtual KernelLaunches kernel_launches() const { return {}; }
   // Card memory that PrepareLayer takes.
   virtual uint64_t LayerBytes(const ExpertSpec&) const { return 0; }
   // Host memory that copies and calls will use; registered with the driver where there is one. No

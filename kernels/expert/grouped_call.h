@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/expert/expert_spec.h"
+#include "kernels/kernel_choice.h"
 
 namespace berth::kernels {
 
@@ -37,6 +38,8 @@ struct GroupedCall {
   // Router weights [rows][top_k]; read only where conventions.weights_before is set.
   const float* weights = nullptr;
   float* partials = nullptr;  // [rows * top_k][hidden]; the call writes exactly its pairs' rows
+  // One of Device::Kernels; what a card does not have, or what would change bits, counts as kAuto.
+  KernelChoice kernel;
 };
 
 // y[row] = sum over k ascending of weights[row][k] * partials[row * top_k + k], skipping pairs

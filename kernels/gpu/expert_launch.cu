@@ -168,14 +168,20 @@ WideRows WithColumns(WideRows rows, uint32_t cols) {
   return rows;
 }
 
+bool IsWide(const ProductArgs& a) { return a.wide_over != kNoneWide; }
+
 // Units of more than exact_rows pairs run wide where there are so many rows and the kernel of the
-// type has such a path.
-void SetWide(const ExpertLauncher& launcher, const ExpertWorkspace& workspace, PrepareArgs* prepare,
-             ProductArgs* gate_up, ProductArgs* down) {
+// type has such a path. How many pairs at a time may be chosen, whether they do may not.
+void SetWide(const ExpertLauncher& launcher, const KernelChoice& kernel,
+             const ExpertWorkspace& workspace, PrepareArgs* prepare, ProductArgs* gate_up,
+             ProductArgs* down) {
   const uint32_t over = launcher.arithmetic.exact_rows;
   if (prepare->rows <= over || !launcher.dispatch.tuned) return;
+  const bool chosen = kernel.kind == KernelKind::kWide && kernel.pairs >= kWideFewestPairs;
+  const uint32_t most =
+      chosen ? kernel.pairs / kWideFewestPairs * kWideFewestPairs : launcher.dispatch.wide_pairs;
   for (ProductArgs* const a : {gate_up, down}) {
-    a->wide_pairs = std::min(WidePairs(*a), launcher.dispatch.wide_pairs);
+    a->wide_pairs = std::min(WidePairs(*a), most);
     if (a->wide_pairs == 0) continue;
     a->wide = WithColumns(a->down ? workspace.h_wide : workspace.x_wide, a->cols);
     a->wide_over = prepare->wide_over = over;
@@ -185,6 +191,31 @@ void SetWide(const ExpertLauncher& launcher, const ExpertWorkspace& workspace, P
     gate_up->h_wide = down->wide;
     gate_up->h_wide_over = over;
   }
+}
+
+// Of a unit, if all pairs and experts were alike.
+bool HasManyPairs(const Dispatch& dispatch, const ExpertSpec& spec, uint64_t pairs) {
+  return pairs >= uint64_t{dispatch.matrix_pairs} * spec.experts;
+}
+
+// What runs a product, and how it cuts shared memory. `plain`: it may be had without a change of
+// bits.
+Tuned Plan(const ExpertLauncher& launcher, const KernelChoice& kernel, bool many, bool plain,
+           ProductArgs* args) {
+  if (!launcher.dispatch.tuned || (kernel.kind == KernelKind::kPlain && plain)) {
+    return Tuned::kNone;
+  }
+  if (kernel.kind == KernelKind::kDots) many = false;
+  if (kernel.kind == KernelKind::kMatrices) many = true;
+  return PlanTuned(many && !IsWide(*args), launcher.processors, args);
+}
+
+void Count(const ProductArgs& args, Tuned tuned, KernelLaunches* ran) {
+  if (ran == nullptr) return;
+  ++(tuned == Tuned::kNone       ? ran->plain
+     : tuned == Tuned::kMatrices ? ran->matrices
+     : IsWide(args)              ? ran->wide
+                                 : ran->dots);
 }
 
 }  // namespace
@@ -201,26 +232,62 @@ Status LoadExpertKernels() {
   return StatusOf(PrepareTunedKernels(), "tuned kernels");
 }
 
-Status LaunchExperts(const ExpertLauncher& launcher, const CardCall& call, gpuStream_t stream) {
+std::vector<KernelChoice> ExpertKernels(const ExpertLauncher& launcher, const ExpertSpec& spec,
+                                        uint32_t rows, uint32_t top_k) {
+  const uint32_t pairs = rows * top_k;
+  const ExpertSizes sizes = {spec.hidden, spec.ffn, rows, pairs, std::min(pairs, spec.experts)};
+  const ExpertWorkspace workspace(sizes, nullptr);
+  CardCall call;
+  call.layer.spec = &spec;
+  call.rows = rows;
+  call.top_k = top_k;
+  PrepareArgs prepare = PrepareOf(call, workspace);
+  ProductArgs gate_up = GateUpOf(call, workspace), down = DownOf(call, workspace);
+  SetWide(launcher, {}, workspace, &prepare, &gate_up, &down);
+  std::vector<KernelChoice> kernels;
+  if (IsWide(gate_up) || IsWide(down)) {
+    const auto most = [](const ProductArgs& a) { return IsWide(a) ? a.wide_pairs : 0; };
+    for (uint32_t n = std::max(most(gate_up), most(down)); n >= kWideFewestPairs;
+         n -= kWideFewestPairs) {
+      kernels.push_back({KernelKind::kWide, n});
+    }
+    return kernels;
+  }
+  const auto has = [&](KernelKind kind, Tuned tuned) {
+    ProductArgs first = gate_up, second = down;
+    return Plan(launcher, {kind}, false, true, &first) == tuned ||
+           Plan(launcher, {kind}, false, true, &second) == tuned;
+  };
+  if (has(KernelKind::kDots, Tuned::kDots)) kernels.push_back({KernelKind::kDots});
+  if (has(KernelKind::kMatrices, Tuned::kMatrices)) {
+    const bool first = HasManyPairs(launcher.dispatch, spec, pairs);
+    kernels.insert(first ? kernels.begin() : kernels.end(), KernelChoice{KernelKind::kMatrices});
+  }
+  kernels.push_back({KernelKind::kPlain});
+  return kernels;
+}
+
+Status LaunchExperts(const ExpertLauncher& launcher, const CardCall& call, gpuStream_t stream,
+                     KernelLaunches* ran) {
   BERTH_RETURN_IF_ERROR(Check(launcher, call));
   // A wave of no units may have no array of them either.
   if (call.rows == 0 || (call.ids == nullptr && call.unit_count == 0)) return Status();
   const ExpertWorkspace workspace(launcher.sizes, launcher.workspace);
   PrepareArgs prepare = PrepareOf(call, workspace);
   ProductArgs gate_up = GateUpOf(call, workspace), down = DownOf(call, workspace);
-  SetWide(launcher, workspace, &prepare, &gate_up, &down);
+  SetWide(launcher, call.kernel, workspace, &prepare, &gate_up, &down);
   BERTH_RETURN_IF_ERROR(StatusOf(LaunchPrepare(prepare, stream), "prepare kernel"));
-  // Of a unit, if all pairs and experts were alike.
-  const uint64_t pairs = uint64_t{call.rows} * call.top_k;
-  const bool many = pairs >= uint64_t{launcher.dispatch.matrix_pairs} * call.layer.spec->experts;
+  const bool many =
+      HasManyPairs(launcher.dispatch, *call.layer.spec, uint64_t{call.rows} * call.top_k);
+  const bool plain = !IsWide(gate_up) && !IsWide(down);
   const auto plan = [&](ProductArgs* args) {
-    if (!launcher.dispatch.tuned) return Tuned::kNone;
-    return PlanTuned(many && args->wide_over == kNoneWide, launcher.processors, args);
+    return Plan(launcher, call.kernel, many, plain, args);
   };
   const Tuned of_gate_up = plan(&gate_up), of_down = plan(&down);
   // Then down puts h into 8 bits itself.
   if (of_down == Tuned::kDots && down.local_rows != 0) gate_up.h_bytes.q = nullptr;
   const auto launch = [&](const ProductArgs& args, Tuned tuned) {
+    Count(args, tuned, ran);
     return tuned == Tuned::kNone
                ? StatusOf(LaunchPlain(args, launcher.processors, stream), "plain kernel")
                : StatusOf(LaunchTuned(tuned, args, launcher.processors, stream), "tuned kernel");

@@ -10,11 +10,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "berth/status.h"
 #include "kernels/expert/arithmetic.h"
 #include "kernels/expert/grouped_call.h"
 #include "kernels/gpu/vendor.h"
+#include "kernels/kernel_choice.h"
 
 namespace berth::kernels::gpu {
 
@@ -54,6 +56,8 @@ struct CardCall {
   // kCardGaveUp (expert_args.h); never cleared.
   // Nothing of a call with such a unit is promised then, but nothing outside is written.
   uint32_t* failed_unit = nullptr;
+  // What ExpertKernels does not offer for the call is kAuto: what Dispatch says.
+  KernelChoice kernel;
 };
 
 // Card memory that calls up to these sizes need between their launches. One per stream.
@@ -66,7 +70,7 @@ struct ExpertSizes {
 };
 uint64_t ExpertWorkspaceBytes(const ExpertSizes& sizes);
 
-// What to run for a type and a number of rows; probe measures, run obeys. The default is a choice
+// What to run for a type and a number of rows where the call does not say. The default is a choice
 // that is right everywhere and good on the cards that were measured.
 struct Dispatch {
   bool tuned = true;  // false: the plain kernel for every type
@@ -86,8 +90,14 @@ struct ExpertLauncher {
 
 // Loads and sets up every kernel on the current card.
 Status LoadExpertKernels();
-// Enqueues the call; InvalidArgument beyond the launcher's sizes.
-Status LaunchExperts(const ExpertLauncher& launcher, const CardCall& call, gpuStream_t stream);
+// Kernels of equal bits for calls of so many rows; first what a call gets that asks for none. Of
+// the launcher neither sizes nor workspace count.
+std::vector<KernelChoice> ExpertKernels(const ExpertLauncher& launcher, const ExpertSpec& spec,
+                                        uint32_t rows, uint32_t top_k);
+// Enqueues the call; InvalidArgument beyond the launcher's sizes. `ran`, where given: the launches
+// of its products are added.
+Status LaunchExperts(const ExpertLauncher& launcher, const CardCall& call, gpuStream_t stream,
+                     KernelLaunches* ran = nullptr);
 // y[row] = sum over k of weights * partials, as ReduceCall says; pointers are the card's.
 Status LaunchReduce(const ReduceCall& call, gpuStream_t stream);
 // Bytes of a slot that differ from `expected` are counted; both readable by the card.

@@ -59,6 +59,14 @@ struct GpuCard {
     return why_lost;
   }
 
+  void Count(const KernelLaunches& ran) {
+    plain += ran.plain;
+    dots += ran.dots;
+    matrices += ran.matrices;
+    wide += ran.wide;
+  }
+  KernelLaunches launches() const { return {plain, dots, matrices, wide}; }
+
   const std::string name;
   const int ordinal;
   Arithmetic arithmetic;
@@ -72,6 +80,8 @@ struct GpuCard {
   std::atomic<const UnitTable*> table = nullptr;  // owned by the device; null until CreateTable
   std::atomic<uint64_t> workspace_bytes = 0;
   std::atomic<uint32_t> streams = 0;
+  // KernelLaunches.
+  std::atomic<uint64_t> plain = 0, dots = 0, matrices = 0, wide = 0;
 
   std::atomic<bool> lost = false;
   Mutex mutex;

@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "kernels/card_name.h"
 #include "kernels/gpu/expert_launch.h"
@@ -49,6 +50,9 @@ class GpuDevice final : public Device {
     return card_.layers.Prepare(spec).Annotate("card " + info_.name);
   }
   uint64_t LayerBytes(const ExpertSpec& spec) const override { return LayerStore::BytesOf(spec); }
+  std::vector<KernelChoice> Kernels(const ExpertSpec& spec, uint32_t rows,
+                                    uint32_t top_k) const override;
+  KernelLaunches kernel_launches() const override { return card_.launches(); }
   Status RegisterHost(std::byte* begin, size_t bytes) override {
     return card_.host.Register(begin, bytes);
   }
@@ -93,6 +97,21 @@ Status GpuDevice::CreateTable(uint32_t units) {
   table_ = {reinterpret_cast<const std::byte**>(table_memory_->data()), units};
   card_.table.store(&table_, std::memory_order_release);
   return Status();
+}
+
+std::vector<KernelChoice> GpuDevice::Kernels(const ExpertSpec& spec, uint32_t rows,
+                                             uint32_t top_k) const {
+  ExpertLauncher launcher;
+  launcher.arithmetic = card_.arithmetic;
+  launcher.processors = card_.processors;
+  const ScopedCard current(card_.ordinal);
+  return ExpertKernels(launcher, spec, rows, top_k);
+}
+
+std::string PropertiesOf(const gpuDeviceProp_t& card) {
+  return std::string(card.name) + ", " + std::to_string(card.multiProcessorCount) +
+         " processors, compute " + std::to_string(card.major) + "." + std::to_string(card.minor) +
+         ", " + FormatBytes(card.totalGlobalMem);
 }
 
 // How many cards there are; an error that says what is missing where there is none.
@@ -155,6 +174,7 @@ Result<std::unique_ptr<Device>> Open(const DeviceOptions& options) {
   info.backend = BERTH_GPU_BACKEND;
   info.memory_bytes = budget.bytes;
   info.model = properties.name;
+  info.properties = PropertiesOf(properties);
   info.note = budget.note;
   info.host_memory = HostMemory::kRegistered;
   auto device = std::make_unique<GpuDevice>(std::move(info), ordinal, budget);

@@ -193,6 +193,7 @@ Status GpuStream::Run(const GroupedCall& call) {
   op.call.rows = call.rows;
   op.call.top_k = call.top_k;
   op.call.unit_count = call.unit_count;
+  op.call.kernel = call.kernel;
   const uint64_t row = call.spec->hidden * sizeof(float);
   const uint64_t rows = std::max(1u, call.rows);
   const auto floats = [&](const float* at, uint64_t bytes) {

@@ -191,7 +191,9 @@ Status GpuStream::DoRun(const RunOp& op, uint64_t entry) {
     MutexLock lock(&mutex_);
     checked.call.failed_unit = words_on_card_ + window_.word;
   }
-  Status status = LaunchExperts(launcher_, checked.call, stream_);
+  KernelLaunches ran;
+  Status status = LaunchExperts(launcher_, checked.call, stream_, &ran);
+  card_->Count(ran);
   if (status.ok()) {
     MutexLock lock(&mutex_);
     window_.run_entry = entry;

@@ -133,6 +133,7 @@ Outputs CardStep::RunCard(bool wave) {
   call.table = table.data();
   call.partials = to.partials.data();
   call.failed_unit = &failed_unit;
+  call.kernel = kernel;
   if (wave) {
     call.units = grouping.units.data();
     call.unit_count = static_cast<uint32_t>(grouping.units.size());
@@ -151,7 +152,7 @@ Outputs CardStep::RunCard(bool wave) {
   launcher.dispatch = dispatch;
   launcher.arithmetic.exact_rows = exact_rows;
   launcher.processors = processors != 0 ? processors : 1 + rows_ % 2;
-  const Status launched = LaunchExperts(launcher, call, nullptr);
+  const Status launched = LaunchExperts(launcher, call, nullptr, &ran);
   EXPECT_TRUE(launched.ok()) << launched.message();
   if (wave) Reduce(&to);
   return to;

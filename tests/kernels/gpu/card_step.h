@@ -30,6 +30,8 @@ class CardStep : public kernels::testing::RoutedRows {
   // Every unit begins so many bytes beyond a multiple of 256.
   uint32_t misalignment = 0;
   Dispatch dispatch;
+  KernelChoice kernel;
+  KernelLaunches ran;  // of all runs
   uint32_t exact_rows = kMostExactRows;
   uint32_t processors = 0;  // 0: one or two
 

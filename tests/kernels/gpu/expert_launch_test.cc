@@ -179,6 +179,55 @@ TEST(GpuExpert, PlainKernelGivesTheSameBits) {
   ExpectHostsBits(&step);
 }
 
+uint64_t LaunchesOf(const KernelLaunches& ran, KernelKind kind) {
+  switch (kind) {
+    case KernelKind::kPlain:
+      return ran.plain;
+    case KernelKind::kDots:
+      return ran.dots;
+    case KernelKind::kMatrices:
+      return ran.matrices;
+    default:
+      return ran.wide;
+  }
+}
+
+// Whatever is offered for a call runs, and gives the bits of what runs unasked, which is the first;
+// whatever is not offered changes nothing.
+TEST(GpuExpert, KernelsToChooseFromGiveTheSameBits) {
+  const Layer layer(Small(TensorType::kQ8_0, TensorType::kQ4_0));
+  for (const uint32_t rows : {4u, 20u}) {
+    CardStep step(layer, rows, 2);
+    step.exact_rows = 4;
+    step.processors = 1;
+    ExpertLauncher launcher;
+    launcher.arithmetic.exact_rows = step.exact_rows;
+    launcher.processors = step.processors;
+    const std::vector<KernelChoice> offered = ExpertKernels(launcher, layer.spec, rows, 2);
+    ASSERT_GE(offered.size(), 2u);
+    const Outputs want = step.RunCard();
+    EXPECT_EQ(LaunchesOf(step.ran, offered[0].kind), 2u) << rows;
+    std::vector<KernelChoice> all = offered;
+    all.push_back({KernelKind::kPlain});
+    all.push_back({KernelKind::kMatrices});
+    all.push_back({KernelKind::kWide, 16});
+    all.push_back({KernelKind::kWide, 7});
+    for (size_t i = 0; i < all.size(); ++i) {
+      SCOPED_TRACE(std::to_string(rows) + " rows, " + all[i].ToString());
+      step.kernel = all[i];
+      step.ran = KernelLaunches();
+      for (const bool wave : {false, true}) {
+        const Outputs got = step.RunCard(wave);
+        EXPECT_TRUE(Same(got.partials, want.partials));
+        EXPECT_TRUE(Same(got.y, want.y));
+      }
+      if (i < offered.size()) {
+        EXPECT_EQ(LaunchesOf(step.ran, all[i].kind), 4u);
+      }
+    }
+  }
+}
+
 TEST(GpuExpert, RowsOfNobodyAreZero) {
   const Layer layer(Small(TensorType::kQ8_0, TensorType::kQ4_0));
   CardStep step(layer, 3, 2);
