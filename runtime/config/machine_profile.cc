@@ -2,10 +2,12 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "io/file/read_text.h"
 #include "kernels/card_name.h"
+#include "kernels/formats/format.h"
 #include "runtime/base/format.h"
 #include "runtime/config/strict_json.h"
 
@@ -78,10 +80,70 @@ Status ReadLink(const nlohmann::json& value, const std::string& where, LinkProfi
   return ReadGrid(*rates, where + ": rates", "bytes", nullptr, "bytes_per_s", &link->rates);
 }
 
+Status ReadType(const std::string& where, const std::string& name, TensorType* type) {
+  const Result<const kernels::Format*> format = kernels::FindFormat(name);
+  if (!format.ok()) return format.status().Annotate(where);
+  *type = (*format)->type;
+  return Status();
+}
+
+Status ReadChoice(const nlohmann::json& value, const std::string& where, MeasuredKernel* choice) {
+  StrictObject object(value, where);
+  std::string gate, up, down, kernel;
+  object.String("gate", &gate);
+  object.Require("up");
+  object.String("up", &up);
+  object.Require("down");
+  object.String("down", &down);
+  uint64_t numbers[5] = {};
+  const char* const names[] = {"hidden", "ffn", "experts", "top_k", "rows"};
+  for (size_t i = 0; i < std::size(names); ++i) {
+    object.Require(names[i]);
+    object.PositiveWhole(names[i], &numbers[i]);
+  }
+  object.Require("kernel");
+  object.String("kernel", &kernel);
+  object.Positive("seconds", &choice->seconds);
+  BERTH_RETURN_IF_ERROR(object.Finish());
+  for (size_t i = 0; i < std::size(names); ++i) {
+    if (numbers[i] > UINT32_MAX) {
+      return InvalidArgumentError(where + ": '" + names[i] + "' of " + std::to_string(numbers[i]) +
+                                  " is too large");
+    }
+  }
+  choice->hidden = static_cast<uint32_t>(numbers[0]);
+  choice->ffn = static_cast<uint32_t>(numbers[1]);
+  choice->experts = static_cast<uint32_t>(numbers[2]);
+  choice->top_k = static_cast<uint32_t>(numbers[3]);
+  choice->rows = static_cast<uint32_t>(numbers[4]);
+  if (!gate.empty()) BERTH_RETURN_IF_ERROR(ReadType(where, gate, &choice->gate.emplace()));
+  BERTH_RETURN_IF_ERROR(ReadType(where, up, &choice->up));
+  BERTH_RETURN_IF_ERROR(ReadType(where, down, &choice->down));
+  const Result<kernels::KernelChoice> parsed = kernels::ParseKernelChoice(kernel);
+  if (!parsed.ok()) return parsed.status().Annotate(where);
+  choice->kernel = *parsed;
+  return Status();
+}
+
+Status ReadChoices(const nlohmann::json& list, const std::string& where,
+                   std::vector<MeasuredKernel>* choices) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string at = where + ": choices[" + std::to_string(i) + "]";
+    MeasuredKernel choice;
+    BERTH_RETURN_IF_ERROR(ReadChoice(list[i], at, &choice));
+    for (const MeasuredKernel& other : *choices) {
+      if (other.SameCalls(choice)) return InvalidArgumentError(at + ": these calls stand twice");
+    }
+    choices->push_back(choice);
+  }
+  return Status();
+}
+
 Status ReadCard(const nlohmann::json& value, const std::string& where, CardProfile* card) {
   StrictObject object(value, where);
   object.Require("card");
   object.String("card", &card->card);
+  object.String("properties", &card->properties);
   object.PositiveWhole("memory_bytes", &card->memory_bytes);
   object.NotNegative("update_s", &card->update_s);
   object.NotNegative("reduce_s", &card->reduce_s);
@@ -89,7 +151,9 @@ Status ReadCard(const nlohmann::json& value, const std::string& where, CardProfi
   object.Positive("bytes_per_s", &card->bytes_per_s);
   object.String("source", &card->source);
   const nlohmann::json* kernels = object.List("kernels");
+  const nlohmann::json* choices = object.List("choices");
   BERTH_RETURN_IF_ERROR(object.Finish());
+  if (choices != nullptr) BERTH_RETURN_IF_ERROR(ReadChoices(*choices, where, &card->choices));
   if (kernels == nullptr) return Status();
   if (card->unit_bytes == 0) {
     return InvalidArgumentError(where +
@@ -107,6 +171,7 @@ Status ReadHost(const nlohmann::json& value, HostProfile* host) {
   object.NotNegative("dispatch_staged_s", &host->dispatch_staged_s);
   object.NotNegative("pass_s", &host->pass_s);
   object.NotNegative("pass_row_s", &host->pass_row_s);
+  object.Positive("read_bytes_per_s", &host->read_bytes_per_s);
   object.String("source", &host->source);
   const nlohmann::json* compute = object.List("compute");
   BERTH_RETURN_IF_ERROR(object.Finish());
@@ -154,6 +219,13 @@ Result<MachineProfile> Convert(const nlohmann::json& value) {
 }
 
 }  // namespace
+
+bool MeasuredKernel::SameCalls(const MeasuredKernel& other) const {
+  const auto key = [](const MeasuredKernel& m) {
+    return std::tie(m.gate, m.up, m.down, m.hidden, m.ffn, m.experts, m.top_k, m.rows);
+  };
+  return key(*this) == key(other);
+}
 
 Result<MachineProfile> ParseMachineProfile(std::string_view text, std::string_view name) {
   if (text.size() > kMaxProfileBytes) {

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "berth/status.h"
+#include "berth/types.h"
+#include "kernels/kernel_choice.h"
 
 namespace berth {
 
@@ -49,14 +51,31 @@ struct LinkProfile {
   std::string source;
 };
 
+// The fastest kernel of a card for calls of so many rows of layers of a type and shape.
+struct MeasuredKernel {
+  std::optional<TensorType> gate;  // absent: experts without one
+  TensorType up = TensorType::kF32, down = TensorType::kF32;
+  uint32_t hidden = 0, ffn = 0, experts = 0, top_k = 0;
+  uint32_t rows = 0;
+  kernels::KernelChoice kernel;
+  double seconds = 0;  // of a call; 0: not said
+
+  // All that says which calls are meant.
+  bool SameCalls(const MeasuredKernel& other) const;
+};
+
 struct CardProfile {
   std::string card;
-  uint64_t memory_bytes = 0;       // for arena and ring; 0: not known, --arena must be given
-  std::optional<double> update_s;  // of a table update (2e-6)
-  std::optional<double> reduce_s;  // of a step's sum over its units, once a step (0)
-  uint64_t unit_bytes = 0;         // of the units that `kernels` was measured with
-  ProfileGrid kernels;             // seconds of a call by units (x) and rows a unit (y)
-  double bytes_per_s = 0;          // where kernels were not measured: bytes of units (500e9)
+  // Of the card that figures were measured on, as its driver says them: choices of kernels belong
+  // to no other. Empty: not said.
+  std::string properties;
+  uint64_t memory_bytes = 0;            // for arena and ring; 0: not known, --arena must be given
+  std::optional<double> update_s;       // of a table update (2e-6)
+  std::optional<double> reduce_s;       // of a step's sum over its units, once a step (0)
+  uint64_t unit_bytes = 0;              // of the units that `kernels` was measured with
+  ProfileGrid kernels;                  // seconds of a call by units (x) and rows a unit (y)
+  double bytes_per_s = 0;               // where kernels were not measured: bytes of units (500e9)
+  std::vector<MeasuredKernel> choices;  // no calls twice
   std::string source;
 };
 
@@ -67,6 +86,7 @@ struct HostProfile {
   std::optional<double> dispatch_staged_s;  // the same for a missed unit (0)
   std::optional<double> pass_s;             // the rest of the model, once a pass (0)
   std::optional<double> pass_row_s;         // the same for every row of it (0)
+  double read_bytes_per_s = 0;              // of its memory, all threads; 0: not measured
   ProfileGrid compute;  // bytes_per_s of units computed here, by rows a unit (x)
   std::string source;
 };

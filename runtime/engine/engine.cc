@@ -71,6 +71,10 @@ Stats Engine::stats() {
   stats.counters = core_->counters();
   stats.time = clock_.Read();
   stats.moved = moved_;
+  for (const Card& card : cards_) {
+    const kernels::KernelLaunches launches = card.device->kernel_launches();
+    stats.launches.push_back({launches.plain, launches.dots, launches.matrices, launches.wide});
+  }
   return stats;
 }
 

@@ -22,6 +22,7 @@
 #include "kernels/device.h"
 #include "runtime/base/mutex.h"
 #include "runtime/catalog/catalog.h"
+#include "runtime/config/kernel_table.h"
 #include "runtime/engine/activity_clock.h"
 #include "runtime/engine/checksum_worker.h"
 #include "runtime/engine/host_layout.h"
@@ -89,6 +90,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
     std::unique_ptr<kernels::Device> device;
     std::unique_ptr<arena::CardArena> arena;
     std::unique_ptr<kernels::Stream> copy_in, copy_out, table, compute;
+    std::vector<KernelTable> kernels;  // by layer; empty: all calls are the card's own choice
   };
   struct ReadRecord {
     scheduler::OpId op = 0;
@@ -114,6 +116,8 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   Result<kernels::DeviceOptions> ComputeOptions(const arena::Topology& topology) const;
   Status OpenCards(const EngineHooks& hooks, const kernels::DeviceOptions& compute);
   Status OpenHostCompute(const kernels::DeviceOptions& compute);
+  // What the profile says of this machine's cards.
+  Status ChooseKernels();
   Status MakePlan();
   Status AllocateCards();
   Status AllocateArenas();

@@ -158,6 +158,8 @@ kernels::GroupedCall Engine::CallOf(const scheduler::ComputeAction& action) {
   call.x = place.x.data();
   call.weights = place.weights.data();
   call.partials = place.partials;
+  const std::vector<KernelTable>& chosen = cards_[action.card].kernels;
+  if (!chosen.empty()) call.kernel = chosen[action.layer].For(place.rows);
   return call;
 }
 

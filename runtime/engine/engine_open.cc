@@ -78,6 +78,7 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
   BERTH_ASSIGN_OR_RETURN(const kernels::DeviceOptions compute, ComputeOptions(topology));
   BERTH_RETURN_IF_ERROR(OpenCards(hooks, compute));
   BERTH_RETURN_IF_ERROR(OpenHostCompute(compute));
+  BERTH_RETURN_IF_ERROR(ChooseKernels());
   BERTH_RETURN_IF_ERROR(MakePlan());
   BERTH_RETURN_IF_ERROR(AllocateCards());
   BERTH_RETURN_IF_ERROR(OpenReads(hooks));
@@ -344,6 +345,11 @@ void Engine::FillInfo() {
   MutexLock lock(&mutex_);
   RuntimeInfo planned = PlannedInfo(options_, plan_);
   info_.cards = std::move(planned.cards);
+  for (size_t c = 0; c < cards_.size(); ++c) {
+    for (const KernelTable& layer : cards_[c].kernels) {
+      info_.cards[c].chosen_layers += layer.empty() ? 0 : 1;
+    }
+  }
   info_.memory = planned.memory;
   info_.arithmetic = std::move(planned.arithmetic);
   info_.host_class_slots = std::move(planned.host_class_slots);

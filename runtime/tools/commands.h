@@ -16,7 +16,8 @@
   X(Trace)                \
   X(Run)                  \
   X(Simulate)             \
-  X(Curve)
+  X(Curve)                \
+  X(Probe)
 // clang-format on
 
 namespace berth::tools {

@@ -111,6 +111,24 @@ void AddMisses(const RunReport& r, Facts* facts) {
                            " not, for want of a free link");
 }
 
+// What ran where; empty where nothing chose between kernels.
+std::string LaunchesText(const RunReport& r) {
+  std::string text;
+  for (size_t i = 0; i < r.stats.launches.size(); ++i) {
+    const KernelLaunches& ran = r.stats.launches[i];
+    const std::pair<const char*, uint64_t> kinds[] = {
+        {"dots", ran.dots}, {"matrices", ran.matrices}, {"wide", ran.wide}, {"plain", ran.plain}};
+    std::string of_card;
+    for (const auto& [name, count] : kinds) {
+      if (count == 0) continue;
+      of_card += (of_card.empty() ? " " : ", ") + FormatCount(count) + " " + name;
+    }
+    if (of_card.empty()) continue;
+    text += (text.empty() ? "" : "; ") + r.info.cards[i].device + of_card;
+  }
+  return text;
+}
+
 void AddFacts(const RunReport& r, Facts* facts) {
   const Counters& c = r.stats.counters;
   facts->Add("replayed", FormatCount(r.tokens) + " tokens in " + FormatCount(c.passes) +
@@ -125,6 +143,8 @@ void AddFacts(const RunReport& r, Facts* facts) {
   facts->Add("reads", r.info.io_rung +
                           (r.info.io_reason.empty() ? "" : " (" + r.info.io_reason + ")") +
                           (r.verified ? ", every unit proved against its checksum" : ""));
+  const std::string launches = LaunchesText(r);
+  if (!launches.empty()) facts->Add("launches", launches);
   const MemoryUse& m = r.info.memory;
   facts->Add("memory",
              "arena " + FormatBytes(m.arena_bytes) + ", ring " + FormatBytes(m.ring_bytes) +
@@ -246,38 +266,42 @@ json RequestJson(const RunOptions& o) {
           {"save_learned", o.save_learned}};
 }
 
-json CardJson(const CardInfo& info, const CardCounters& c) {
-  return {{"device", info.device},
-          {"arena_slots", info.arena_slots},
-          {"arena_bytes", info.arena_bytes},
-          {"class_slots", info.class_slots},
-          {"ring_slots", info.ring_slots},
-          {"requests", c.requests},
-          {"hits", c.hits},
-          {"hits_late", c.hits_late},
-          {"misses", c.misses},
-          {"hit_rate", Rate(c.hits, c.requests)},
-          {"ring_units", c.ring_units},
-          {"host_computed", c.host_computed},
-          {"inserted", c.inserted},
-          {"evicted", c.evicted},
-          {"waves", c.waves},
-          {"host_waves", c.host_waves},
-          {"behind_loads", c.behind_loads},
-          {"behind_dropped", c.behind_dropped},
-          {"bytes_h2d_behind", c.bytes_h2d_behind},
-          {"prefetch_admitted", c.prefetch_admitted},
-          {"prefetch_dropped", c.prefetch_dropped},
-          {"prefetch_resident", c.prefetch_resident},
-          {"prefetch_used", c.prefetch_used},
-          {"prefetch_wasted", c.prefetch_wasted},
-          {"prefetch_unused", c.prefetch_unused},
-          {"bytes_prefetch_wasted", c.bytes_prefetch_wasted},
-          {"warm_loads", c.warm_loads},
-          {"bytes_h2d_warm", c.bytes_h2d_warm},
-          {"bytes_h2d_demand", c.bytes_h2d_demand},
-          {"bytes_h2d_prefetch", c.bytes_h2d_prefetch},
-          {"bytes_d2h", c.bytes_d2h}};
+json CardJson(const CardInfo& info, const CardCounters& c, const KernelLaunches& ran) {
+  return {
+      {"device", info.device},
+      {"arena_slots", info.arena_slots},
+      {"arena_bytes", info.arena_bytes},
+      {"class_slots", info.class_slots},
+      {"ring_slots", info.ring_slots},
+      {"requests", c.requests},
+      {"hits", c.hits},
+      {"hits_late", c.hits_late},
+      {"misses", c.misses},
+      {"hit_rate", Rate(c.hits, c.requests)},
+      {"ring_units", c.ring_units},
+      {"host_computed", c.host_computed},
+      {"inserted", c.inserted},
+      {"evicted", c.evicted},
+      {"waves", c.waves},
+      {"host_waves", c.host_waves},
+      {"behind_loads", c.behind_loads},
+      {"behind_dropped", c.behind_dropped},
+      {"bytes_h2d_behind", c.bytes_h2d_behind},
+      {"prefetch_admitted", c.prefetch_admitted},
+      {"prefetch_dropped", c.prefetch_dropped},
+      {"prefetch_resident", c.prefetch_resident},
+      {"prefetch_used", c.prefetch_used},
+      {"prefetch_wasted", c.prefetch_wasted},
+      {"prefetch_unused", c.prefetch_unused},
+      {"bytes_prefetch_wasted", c.bytes_prefetch_wasted},
+      {"warm_loads", c.warm_loads},
+      {"bytes_h2d_warm", c.bytes_h2d_warm},
+      {"bytes_h2d_demand", c.bytes_h2d_demand},
+      {"bytes_h2d_prefetch", c.bytes_h2d_prefetch},
+      {"bytes_d2h", c.bytes_d2h},
+      {"chosen_layers", info.chosen_layers},
+      {"launches",
+       {{"plain", ran.plain}, {"dots", ran.dots}, {"matrices", ran.matrices}, {"wide", ran.wide}}}};
 }
 
 json HostJson(const RuntimeInfo& info, const HostCounters& h) {
@@ -374,7 +398,9 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
   if (r.output_hash) made["output_hash"] = HashText(r);
   if (!r.first_failure.ok()) made["first_failure"] = std::string(r.first_failure.message());
   for (size_t i = 0; i < c.cards.size(); ++i) {
-    made["cards"].push_back(CardJson(r.info.cards[i], c.cards[i]));
+    const bool ran = i < r.stats.launches.size();
+    made["cards"].push_back(
+        CardJson(r.info.cards[i], c.cards[i], ran ? r.stats.launches[i] : KernelLaunches()));
   }
   if (request != nullptr) made["request"] = RequestJson(*request);
   return made;

@@ -42,8 +42,9 @@ struct RuntimeOptions {
   SlotSharingChoice slots = SlotSharingChoice::kAuto;
   uint32_t chunk = 8;  // missed units per wave
   MissChoice miss = MissChoice::kStage;
-  // What things cost on this machine, for misses that the host may compute: a machine profile's
-  // file, or the name of a built-in one (docs/formats.md). Empty: that page's defaults.
+  // What things cost on this machine, for misses that the host may compute, and which kernels are
+  // the fastest on its cards: a machine profile's file, or the name of a built-in one
+  // (docs/formats.md). Empty: that page's defaults.
   std::string profile;
   uint32_t ring_units = 0;   // units that run without a slot at once; 0: two waves
   uint32_t sweep_rows = 64;  // a step of more rows is a prompt's sweep

@@ -33,6 +33,13 @@ struct MovedBytes {
   uint64_t d2h = 0;
 };
 
+// Launches of a card's products (two a grouped call) by the kernel that ran them: one for every
+// type, those made for a type with dot products and with matrix instructions, and that of wide
+// units. Results are the same bits whatever ran. Zeros on cards of the host.
+struct KernelLaunches {
+  uint64_t plain = 0, dots = 0, matrices = 0, wide = 0;
+};
+
 struct MemoryUse {
   uint64_t arena_bytes = 0;  // all cards' slots
   uint64_t ring_bytes = 0;
@@ -53,6 +60,7 @@ struct CardInfo {
   uint64_t arena_slots = 0;  // over all size classes
   std::vector<uint32_t> class_slots;
   uint32_t ring_slots = 0;
+  uint32_t chosen_layers = 0;  // whose kernels RuntimeOptions::profile chose
 };
 
 struct RuntimeInfo {
@@ -74,6 +82,7 @@ struct Stats {
   Counters counters;
   TimeSplit time;
   MovedBytes moved;
+  std::vector<KernelLaunches> launches;  // by card; empty in a simulation
 };
 
 }  // namespace berth

@@ -1,0 +1,36 @@
+// Engine: the kernels that a machine profile chose for the layers of this model.
+#include <string>
+
+#include "runtime/config/machine_profile.h"
+#include "runtime/engine/engine.h"
+
+namespace berth {
+
+Status Engine::ChooseKernels() {
+  if (options_.profile.empty() || !options_.compute) return Status();
+  BERTH_ASSIGN_OR_RETURN(const MachineProfile profile, FindMachineProfile(options_.profile));
+  for (size_t c = 0; c < cards_.size(); ++c) {
+    const std::string& name = options_.cards[c].device;
+    const CardProfile* const measured = FindCard(profile, name);
+    const std::string& properties = cards_[c].device->info().properties;
+    if (measured == nullptr || measured->choices.empty() || properties.empty()) continue;
+    if (measured->properties != properties) {
+      info_.notes.push_back(
+          name + ": the kernels that " + options_.profile + " chose are not used: measured on '" +
+          (measured->properties.empty() ? "a card that it does not name" : measured->properties) +
+          "', this card is '" + properties + "'; berth probe measures it");
+      continue;
+    }
+    uint32_t layers = 0;
+    for (uint32_t l = 0; l < catalog_->layers(); ++l) {
+      cards_[c].kernels.emplace_back(*measured, catalog_->layer(l).spec, catalog_->top_k());
+      layers += cards_[c].kernels.back().empty() ? 0 : 1;
+    }
+    info_.notes.push_back(name + ": " + options_.profile + " chose the kernels of " +
+                          std::to_string(layers) + " of " + std::to_string(catalog_->layers()) +
+                          " layers");
+  }
+  return Status();
+}
+
+}  // namespace berth
