@@ -2,6 +2,7 @@
 // decisions as on host cards, and a card that is lost fails steps and hangs nobody.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -66,6 +67,93 @@ TEST(GpuRun, OneCard) {
 }
 
 TEST(GpuRun, CopiesByAKernel) { ExpectSameAsHost(On({"cuda:0"}, CopyPath::kKernel)); }
+
+// A profile of the emulated card that chose this kernel for every call of the model's first layers,
+// or of another card.
+std::string ProfileOf(const std::string& kernel, const std::string& name, bool of_another = false) {
+  DeviceOptions options;
+  options.name = "cuda:0";
+  const auto device = kernels::OpenEmulatedDevice(options);
+  EXPECT_TRUE(device.ok());
+  std::string properties = (*device)->info().properties;
+  if (of_another) properties += " and more";
+  std::string choices;
+  for (const int rows : {1, 4, 16}) {
+    choices += std::string(choices.empty() ? "" : ",") +
+               R"({"gate": "iq3_s", "up": "iq3_s", "down": "iq4_nl", "hidden": 256, "ffn": 64,)" +
+               R"( "experts": 24, "top_k": 4, "kernel": ")" + kernel + R"(", "rows": )" +
+               std::to_string(rows) + "}";
+  }
+  const std::string path = SmallModel::Get().File(name);
+  std::ofstream(path) << R"({"name": "p", "cards": [{"card": "cuda:0", "properties": ")"
+                      << properties << R"(", "choices": [)" << choices << "]}]}";
+  return path;
+}
+
+bool HasNote(const RunReport& report, const std::string& part) {
+  for (const std::string& note : report.info.notes) {
+    if (note.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(GpuRun, KernelsAreThoseThatTheProfileChose) {
+  RunOptions options = On({"cuda:0"});
+  const RunReport unasked = Good(options).value();
+  ASSERT_EQ(unasked.stats.launches.size(), 1u);
+  EXPECT_EQ(unasked.stats.launches[0].plain, 0u);
+  EXPECT_EQ(unasked.stats.launches[0].matrices, 0u);
+  const uint64_t all = unasked.stats.launches[0].dots;
+  EXPECT_GT(all, 0u);
+  for (const std::string kernel : {"plain", "matrices", "dots", "wide:16"}) {
+    SCOPED_TRACE(kernel);
+    options.runtime.profile = ProfileOf(kernel, "chosen.json");
+    const RunReport report = Good(options).value();
+    EXPECT_EQ(report.output_hash, unasked.output_hash);
+    EXPECT_EQ(scheduler::Decided(report.stats.counters),
+              scheduler::Decided(unasked.stats.counters));
+    EXPECT_EQ(report.info.cards[0].chosen_layers, 2u);
+    EXPECT_TRUE(HasNote(report, "chosen.json chose the kernels of 2 of 4 layers"));
+    const KernelLaunches& ran = report.stats.launches[0];
+    EXPECT_EQ(ran.plain + ran.matrices + ran.dots, all);
+    // Two of the four layers; what would change bits is not obeyed.
+    EXPECT_EQ(ran.plain > 0, kernel == "plain");
+    EXPECT_EQ(ran.matrices > 0, kernel == "matrices");
+    EXPECT_GT(ran.dots, 0u);
+  }
+}
+
+// Calls of more rows than exact_rows: a choice changes how many pairs are taken at a time, and
+// nothing else.
+TEST(GpuRun, ChoicesDoNotChangeWideBits) {
+  RunOptions options = On({"cuda:0"});
+  options.runtime.exact_rows = 2;
+  options.passes.max_passes = 2;
+  const RunReport unasked = Good(options).value();
+  EXPECT_GT(unasked.stats.launches[0].wide, 0u);
+  for (const std::string kernel : {"plain", "wide:16"}) {
+    options.runtime.profile = ProfileOf(kernel, "wide.json");
+    const RunReport report = Good(options).value();
+    EXPECT_EQ(report.output_hash, unasked.output_hash) << kernel;
+    EXPECT_EQ(report.stats.launches[0].wide, unasked.stats.launches[0].wide) << kernel;
+  }
+}
+
+TEST(GpuRun, AProfileOfAnotherCardIsNotUsedAndSaidSo) {
+  RunOptions options = On({"cuda:0"});
+  const uint64_t hash = *Good(options)->output_hash;
+  options.runtime.profile = ProfileOf("plain", "foreign.json", /*of_another=*/true);
+  const RunReport report = Good(options).value();
+  EXPECT_EQ(report.output_hash, hash);
+  EXPECT_EQ(report.stats.launches[0].plain, 0u);
+  EXPECT_EQ(report.info.cards[0].chosen_layers, 0u);
+  EXPECT_TRUE(HasNote(report, "foreign.json chose are not used: measured on 'emulated card"));
+  // A bad choice is an error at once.
+  options.runtime.profile = ProfileOf("fast", "bad.json");
+  const auto refused = RunTrace(options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("no kernel 'fast'"), std::string::npos);
+}
 
 TEST(GpuRun, TwoCardsOfOneKindAndOfTwo) {
   ExpectSameAsHost(On({"cuda:0", "cuda:1"}));

@@ -253,6 +253,38 @@ TEST_F(BadInput, ADashIsNoOutputFile) {
   Expect({"trace", "import", inputs_ / "a.csv", "-o", "-"}, 2, part);
 }
 
+TEST_F(BadInput, Probes) {
+  const std::vector<std::string> shape = {"--hidden", "64",      "--ffn", "32",      "--experts",
+                                          "4",        "--top-k", "2",     "--types", "q8_0+q8_0"};
+  const auto expect = [&](std::vector<std::string> more, const std::string& part, int code = 2) {
+    std::vector<std::string> arguments = {"probe", "--device", "host", "--json", "out.json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Expect(arguments, code, part);
+  };
+  const auto shaped = [&](std::vector<std::string> more, const std::string& part, int code = 2) {
+    more.insert(more.end(), shape.begin(), shape.end());
+    expect(more, part, code);
+  };
+  expect({}, "--hidden, --ffn, --experts and --top-k");
+  expect({"/nowhere/m.gguf"}, "/nowhere/m.gguf");
+  expect({model_.gguf, "--hidden", "64"}, "what MODEL says already");
+  shaped({"--rows", "0"}, "--rows");
+  shaped({"--rows", "70000"}, "--rows");
+  shaped({"--types", "q8_0"}, "q8_0");
+  WriteAll(inputs_ / "p.json", "[]");
+  shaped({"--profile", inputs_ / "p.json"}, "p.json");
+  EXPECT_EQ(ReadAll(inputs_ / "p.json"), "[]");
+  shaped({"--profile", "/nowhere/p.json"}, "/nowhere");
+  expect({model_.gguf, "--profile", model_.gguf}, model_.gguf);
+  // A run that is given what is no profile, or one with a kernel that there is not.
+  ExpectRun({"--profile", inputs_ / "p.json"}, 2, "p.json");
+  WriteAll(inputs_ / "k.json",
+           R"({"name": "k", "cards": [{"card": "cuda:0", "choices": [{"up": "q8_0",
+              "down": "q8_0", "hidden": 1, "ffn": 1, "experts": 1, "top_k": 1, "rows": 1,
+              "kernel": "dot"}]}]})");
+  ExpectRun({"--profile", inputs_ / "k.json"}, 2, "no kernel 'dot'");
+}
+
 TEST_F(BadInput, HeatBeyondAnything) {
   WriteAll(inputs_ / "h.csv", "layer,expert,count\n0,0,1e300\n");
   const std::string part = "h.csv:2: count 1e300: expected 0 to 1e18";
