@@ -51,4 +51,14 @@ const CardProfile* FindCard(const MachineProfile& profile, const std::string& ca
   return nullptr;
 }
 
+const CardProfile* FindChoices(const MachineProfile& profile, const std::string& card,
+                               const std::string& properties) {
+  const CardProfile* found = nullptr;
+  for (const CardProfile& entry : profile.cards) {
+    if (entry.choices.empty() || entry.properties != properties) continue;
+    if (found == nullptr || entry.card == card) found = &entry;
+  }
+  return found;
+}
+
 }  // namespace berth

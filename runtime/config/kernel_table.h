@@ -32,6 +32,10 @@ MeasuredKernel MeasuredKernelOf(const kernels::ExpertSpec& spec, uint32_t top_k,
 
 // The profile's entry for a card of this name; null where there is none.
 const CardProfile* FindCard(const MachineProfile& profile, const std::string& card);
+// The entry whose choices of kernels hold for such a card: its own, or that of a card of the same
+// properties. Null where there is none.
+const CardProfile* FindChoices(const MachineProfile& profile, const std::string& card,
+                               const std::string& properties);
 
 }  // namespace berth
 

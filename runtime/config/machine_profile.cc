@@ -71,11 +71,16 @@ Status ReadLink(const nlohmann::json& value, const std::string& where, LinkProfi
   object.Positive("bytes_per_s", &link->bytes_per_s);
   object.Positive("to_host_bytes_per_s", &link->to_host_bytes_per_s);
   object.Positive("both_bytes_per_s", &link->both_bytes_per_s);
+  object.String("copy_path", &link->copy_path);
+  object.Positive("kernel_bytes_per_s", &link->kernel_bytes_per_s);
   object.NotNegative("issue_s", &link->issue_s);
   object.NotNegative("latency_s", &link->latency_s);
   object.String("source", &link->source);
   const nlohmann::json* rates = object.List("rates");
   BERTH_RETURN_IF_ERROR(object.Finish());
+  if (!link->copy_path.empty() && link->copy_path != "engine" && link->copy_path != "kernel") {
+    return InvalidArgumentError(where + ": 'copy_path' must be engine or kernel");
+  }
   if (rates == nullptr) return Status();
   return ReadGrid(*rates, where + ": rates", "bytes", nullptr, "bytes_per_s", &link->rates);
 }

@@ -46,6 +46,8 @@ struct LinkProfile {
   double to_host_bytes_per_s = 0;   // card to host; 0: as bytes_per_s
   double both_bytes_per_s = 0;      // of both directions together; 0: their sum
   ProfileGrid rates;                // bytes_per_s, host to card, by bytes of a copy (x)
+  std::string copy_path;            // the faster one, "engine" or "kernel"; empty: not measured
+  double kernel_bytes_per_s = 0;    // of units, host to card, by a kernel; 0: not measured
   std::optional<double> issue_s;    // of the thread that enqueues a copy (2.2e-6)
   std::optional<double> latency_s;  // until a copy that is over is known to be (0)
   std::string source;

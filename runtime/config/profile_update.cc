@@ -137,6 +137,8 @@ Status MergeLink(const LinkProfile& link, Json* profile) {
   Set(entry, "to_host_bytes_per_s", link.to_host_bytes_per_s);
   Set(entry, "both_bytes_per_s", link.both_bytes_per_s);
   Set(entry, "rates", link.rates, "bytes", nullptr, "bytes_per_s");
+  Set(entry, "copy_path", link.copy_path);
+  Set(entry, "kernel_bytes_per_s", link.kernel_bytes_per_s);
   Set(entry, "issue_s", link.issue_s);
   Set(entry, "latency_s", link.latency_s);
   Set(entry, "source", link.source);

@@ -11,14 +11,17 @@ Status Engine::ChooseKernels() {
   BERTH_ASSIGN_OR_RETURN(const MachineProfile profile, FindMachineProfile(options_.profile));
   for (size_t c = 0; c < cards_.size(); ++c) {
     const std::string& name = options_.cards[c].device;
-    const CardProfile* const measured = FindCard(profile, name);
     const std::string& properties = cards_[c].device->info().properties;
-    if (measured == nullptr || measured->choices.empty() || properties.empty()) continue;
-    if (measured->properties != properties) {
-      info_.notes.push_back(
-          name + ": the kernels that " + options_.profile + " chose are not used: measured on '" +
-          (measured->properties.empty() ? "a card that it does not name" : measured->properties) +
-          "', this card is '" + properties + "'; berth probe measures it");
+    if (properties.empty()) continue;  // nothing to choose from
+    const CardProfile* const measured = FindChoices(profile, name, properties);
+    if (measured == nullptr) {
+      const CardProfile* const other = FindCard(profile, name);
+      if (other == nullptr || other->choices.empty()) continue;
+      info_.notes.push_back(name + ": the kernels that " + options_.profile +
+                            " chose are not used: measured on " +
+                            (other->properties.empty() ? "a card that it does not name"
+                                                       : "'" + other->properties + "'") +
+                            ", this card is '" + properties + "'; berth probe measures it");
       continue;
     }
     uint32_t layers = 0;

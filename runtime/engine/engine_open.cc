@@ -119,6 +119,7 @@ Status Engine::OpenCards(const EngineHooks& hooks, const kernels::DeviceOptions&
       device.memory_bytes = std::max<uint64_t>(available_bytes_, 1);
     }
     device.link_bytes_per_s = config.link_bytes_per_s;
+    if (config.copy_path == "kernel") device.copy_path = kernels::CopyPath::kKernel;
     Card card;
     BERTH_ASSIGN_OR_RETURN(card.device, hooks.open_device(device));
     const kernels::DeviceInfo& opened = card.device->info();

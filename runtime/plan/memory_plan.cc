@@ -303,6 +303,13 @@ Status CheckRuntimeOptions(const RuntimeOptions& o) {
     if (!names.insert(whole ? card.device : card.device + ":0").second) {
       return InvalidArgumentError("--device " + card.device + " is given twice");
     }
+    if (card.copy_path != "engine" && card.copy_path != "kernel") {
+      return InvalidArgumentError("copy_path '" + card.copy_path + "': engine or kernel");
+    }
+    if (card.copy_path == "kernel" && IsHostDevice(card.device)) {
+      return InvalidArgumentError("--copy-path kernel: " + card.device +
+                                  " is a host card, whose copies are the processor's");
+    }
   }
   BERTH_RETURN_IF_ERROR(ArithmeticOf(o).status());
   if (o.isa != "auto") {
@@ -330,6 +337,7 @@ RuntimeInfo PlannedInfo(const RuntimeOptions& options, const MemoryPlan& plan) {
     const arena::ArenaPlan& arena = plan.arenas[c];
     CardInfo card;
     card.device = options.cards[c].device;
+    if (!IsHostDevice(card.device)) card.copy_path = options.cards[c].copy_path;
     card.arena_bytes = arena.arena.used_bytes;
     card.arena_slots = arena.arena.slots;
     card.class_slots = plan.core.cards[c].class_slots;

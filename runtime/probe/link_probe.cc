@@ -114,6 +114,20 @@ Result<LinkProfile> ProbeLink(kernels::Device* device, std::span<const uint64_t>
   return profile;
 }
 
+Status ProbeCopyPath(kernels::Device* device, kernels::Device* by_kernel, uint64_t unit_bytes,
+                     uint64_t buffer_bytes, const TimingOptions& timing, LinkProfile* profile) {
+  const uint64_t bytes = std::max(buffer_bytes, AlignUp(unit_bytes, kCardAlign));
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Link> engine, Link::Create(device, bytes));
+  BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<Link> kernel, Link::Create(by_kernel, bytes));
+  BERTH_ASSIGN_OR_RETURN(
+      const std::vector<double> seconds, TimeInTurns(2, timing, [&](size_t path, uint32_t times) {
+        return (path == 0 ? engine : kernel)->Copies(true, false, unit_bytes, times);
+      }));
+  profile->copy_path = ChooseFastest(seconds) == 0 ? "engine" : "kernel";
+  profile->kernel_bytes_per_s = static_cast<double>(unit_bytes) / seconds[1];
+  return Status();
+}
+
 Result<double> ProbeTable(kernels::Device* device, const TimingOptions& timing) {
   BERTH_RETURN_IF_ERROR(device->CreateTable(kernels::kMaxTableEntries));
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<ProbeStream> stream,

@@ -73,6 +73,7 @@ class Probe {
     const uint32_t usable = kernels::UsableProcessors();
     device.processors = processors_ =
         topology.PlaceWorkers(options_.threads > 0 ? std::min(options_.threads, usable) : usable);
+    opened_ = device;
     BERTH_ASSIGN_OR_RETURN(device_, options_.open_device(device));
     report_.device = device.name;
     report_.properties = device_->info().properties;
@@ -244,6 +245,12 @@ class Probe {
     for (const ProbeLayer& layer : report_.layers) unit_bytes.push_back(layer.spec.unit_bytes);
     BERTH_ASSIGN_OR_RETURN(LinkProfile link, ProbeLink(device_.get(), unit_bytes,
                                                        options_.copy_bytes, options_.timing));
+    kernels::DeviceOptions by_kernel = opened_;
+    by_kernel.copy_path = kernels::CopyPath::kKernel;
+    BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<kernels::Device> second,
+                           options_.open_device(by_kernel));
+    BERTH_RETURN_IF_ERROR(ProbeCopyPath(device_.get(), second.get(), unit_bytes[0],
+                                        options_.copy_bytes, options_.timing, &link));
     link.source = Source();
     report_.measured.link = std::move(link);
     Advance();
@@ -253,6 +260,7 @@ class Probe {
   const ProbeOptions& options_;
   ProbeReport report_;
   std::vector<uint32_t> processors_;
+  kernels::DeviceOptions opened_;
   std::unique_ptr<kernels::Device> device_;
   std::vector<uint32_t> rows_, units_, unit_rows_;
   double best_rate_ = 0;

@@ -91,6 +91,8 @@ void AddLink(const LinkProfile& link, Facts* facts) {
              Rate(link.rates.value[i]);
   }
   facts->Add("copies to the card", sizes);
+  facts->Add("copies of units",
+             "by a kernel " + Rate(link.kernel_bytes_per_s) + "; the faster: " + link.copy_path);
   facts->Add("copies", "to the host " + Rate(link.to_host_bytes_per_s) + ", both ways at once " +
                            Rate(link.both_bytes_per_s) + "; handed over in " +
                            Micros(*link.issue_s) + " us, known to be over " +
@@ -184,6 +186,8 @@ json ProbeJson(const ProbeReport& report, const std::string& profile) {
     made["link"] = {{"bytes_per_s", link.bytes_per_s},
                     {"to_host_bytes_per_s", link.to_host_bytes_per_s},
                     {"both_bytes_per_s", link.both_bytes_per_s},
+                    {"kernel_bytes_per_s", link.kernel_bytes_per_s},
+                    {"copy_path", link.copy_path},
                     {"issue_s", *link.issue_s},
                     {"latency_s", *link.latency_s},
                     {"rates", GridJson(link.rates, "bytes", nullptr, "bytes_per_s")}};

@@ -16,7 +16,7 @@ namespace berth::tools {
 namespace {
 
 // Every flag that a config file may set.
-constexpr std::array<ConfigKey, 41> kKeys = {{
+constexpr std::array<ConfigKey, 42> kKeys = {{
     {"model", ConfigType::kString},         {"trace", ConfigType::kString},
     {"device", ConfigType::kString, true},  {"arena", ConfigType::kBytes, true},
     {"memory", ConfigType::kBytes, true},   {"link-rate", ConfigType::kBytes, true},
@@ -37,7 +37,7 @@ constexpr std::array<ConfigKey, 41> kKeys = {{
     {"no-compute", ConfigType::kFlag},      {"no-checksums", ConfigType::kFlag},
     {"arithmetic", ConfigType::kString},    {"exact-rows", ConfigType::kInteger},
     {"no-pin", ConfigType::kFlag},          {"isa", ConfigType::kString},
-    {"seed", ConfigType::kInteger},
+    {"seed", ConfigType::kInteger},         {"copy-path", ConfigType::kString},
 }};
 
 // Those that need the future only where there is one.
@@ -126,6 +126,11 @@ void RunFlags::AddTo(CLI::App* app) {
                 "free, on a GPU less a reserve)")
       ->group(cards);
   AddRepeatable(app, "--link-rate", &links_, "Bytes a second to and from a host card")
+      ->group(cards);
+  app->add_option("--copy-path", copy_path_,
+                  "How bytes cross to a GPU: engine (the driver's copies), kernel (one that reads "
+                  "host memory), or auto: as --profile says, else engine")
+      ->capture_default_str()
       ->group(cards);
   AddWhole(app, "--ring", &runtime_.ring_units,
            "Units that may run without a slot (default: two waves)")
@@ -267,6 +272,7 @@ Status RunFlags::Cards(RuntimeOptions* options) const {
     card.arena_bytes = arenas[c];
     card.memory_bytes = memories[c];
     card.link_bytes_per_s = static_cast<double>(links[c]);
+    SetCopyPath(&card);
     options->cards.push_back(std::move(card));
   }
   return Status();
@@ -279,6 +285,15 @@ Status RunFlags::Miss(MissChoice* miss) const {
           : miss_ == "auto" ? MissChoice::kAuto
                             : MissChoice::kInPlace;
   return Status();
+}
+
+// "auto" is not known to a runtime: what is measured on a machine stands in its profile.
+void RunFlags::SetCopyPath(CardConfig* card) const {
+  card->copy_path = copy_path_ == "kernel" ? "kernel" : "engine";
+  if (copy_path_ != "auto" || IsHostDevice(card->device)) return;
+  for (const LinkProfile& link : machine_.links) {
+    if (link.card == card->device && !link.copy_path.empty()) card->copy_path = link.copy_path;
+  }
 }
 
 Status RunFlags::ReadProfile() {
@@ -313,6 +328,7 @@ Result<RunOptions> RunFlags::Options(CLI::App* app) {
   BERTH_RETURN_IF_ERROR(KnownPolicy("--host-policy", runtime_.host_policy, future));
   BERTH_RETURN_IF_ERROR(OneOf("--slots", slots_, {"auto", "shared", "per-layer"}));
   BERTH_RETURN_IF_ERROR(OneOf("--placement", placement_, {"ep"}));
+  BERTH_RETURN_IF_ERROR(OneOf("--copy-path", copy_path_, {"auto", "engine", "kernel"}));
   BERTH_RETURN_IF_ERROR(Miss(&runtime_.miss));
   RunOptions options;
   options.runtime = runtime_;

@@ -41,6 +41,7 @@ class RunFlags {
   Status Miss(MissChoice* miss) const;
   void TakeProfile(RunOptions* options) const;
   Status Cards(RuntimeOptions* options) const;
+  void SetCopyPath(CardConfig* card) const;
 
   const Use use_;
   const std::span<const ConfigKey> more_keys_;
@@ -57,6 +58,7 @@ class RunFlags {
   std::string host_tier_mode_ = "inclusive";
   std::string placement_ = "ep";
   std::string miss_ = "stage";
+  std::string copy_path_ = "auto";
   std::string slots_ = "auto";
   std::string staging_ = "0";
   std::string read_in_flight_;

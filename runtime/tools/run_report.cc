@@ -266,42 +266,44 @@ json RequestJson(const RunOptions& o) {
           {"save_learned", o.save_learned}};
 }
 
-json CardJson(const CardInfo& info, const CardCounters& c, const KernelLaunches& ran) {
-  return {
-      {"device", info.device},
-      {"arena_slots", info.arena_slots},
-      {"arena_bytes", info.arena_bytes},
-      {"class_slots", info.class_slots},
-      {"ring_slots", info.ring_slots},
-      {"requests", c.requests},
-      {"hits", c.hits},
-      {"hits_late", c.hits_late},
-      {"misses", c.misses},
-      {"hit_rate", Rate(c.hits, c.requests)},
-      {"ring_units", c.ring_units},
-      {"host_computed", c.host_computed},
-      {"inserted", c.inserted},
-      {"evicted", c.evicted},
-      {"waves", c.waves},
-      {"host_waves", c.host_waves},
-      {"behind_loads", c.behind_loads},
-      {"behind_dropped", c.behind_dropped},
-      {"bytes_h2d_behind", c.bytes_h2d_behind},
-      {"prefetch_admitted", c.prefetch_admitted},
-      {"prefetch_dropped", c.prefetch_dropped},
-      {"prefetch_resident", c.prefetch_resident},
-      {"prefetch_used", c.prefetch_used},
-      {"prefetch_wasted", c.prefetch_wasted},
-      {"prefetch_unused", c.prefetch_unused},
-      {"bytes_prefetch_wasted", c.bytes_prefetch_wasted},
-      {"warm_loads", c.warm_loads},
-      {"bytes_h2d_warm", c.bytes_h2d_warm},
-      {"bytes_h2d_demand", c.bytes_h2d_demand},
-      {"bytes_h2d_prefetch", c.bytes_h2d_prefetch},
-      {"bytes_d2h", c.bytes_d2h},
-      {"chosen_layers", info.chosen_layers},
-      {"launches",
-       {{"plain", ran.plain}, {"dots", ran.dots}, {"matrices", ran.matrices}, {"wide", ran.wide}}}};
+json CardJson(const CardInfo& info, const CardCounters& c) {
+  return {{"device", info.device},
+          {"arena_slots", info.arena_slots},
+          {"arena_bytes", info.arena_bytes},
+          {"class_slots", info.class_slots},
+          {"ring_slots", info.ring_slots},
+          {"requests", c.requests},
+          {"hits", c.hits},
+          {"hits_late", c.hits_late},
+          {"misses", c.misses},
+          {"hit_rate", Rate(c.hits, c.requests)},
+          {"ring_units", c.ring_units},
+          {"host_computed", c.host_computed},
+          {"inserted", c.inserted},
+          {"evicted", c.evicted},
+          {"waves", c.waves},
+          {"host_waves", c.host_waves},
+          {"behind_loads", c.behind_loads},
+          {"behind_dropped", c.behind_dropped},
+          {"bytes_h2d_behind", c.bytes_h2d_behind},
+          {"prefetch_admitted", c.prefetch_admitted},
+          {"prefetch_dropped", c.prefetch_dropped},
+          {"prefetch_resident", c.prefetch_resident},
+          {"prefetch_used", c.prefetch_used},
+          {"prefetch_wasted", c.prefetch_wasted},
+          {"prefetch_unused", c.prefetch_unused},
+          {"bytes_prefetch_wasted", c.bytes_prefetch_wasted},
+          {"warm_loads", c.warm_loads},
+          {"bytes_h2d_warm", c.bytes_h2d_warm},
+          {"bytes_h2d_demand", c.bytes_h2d_demand},
+          {"bytes_h2d_prefetch", c.bytes_h2d_prefetch},
+          {"bytes_d2h", c.bytes_d2h},
+          {"copy_path", info.copy_path},
+          {"chosen_layers", info.chosen_layers}};
+}
+
+json LaunchesJson(const KernelLaunches& ran) {
+  return {{"plain", ran.plain}, {"dots", ran.dots}, {"matrices", ran.matrices}, {"wide", ran.wide}};
 }
 
 json HostJson(const RuntimeInfo& info, const HostCounters& h) {
@@ -398,9 +400,9 @@ json ReportJson(const RunReport& r, const RunOptions* request) {
   if (r.output_hash) made["output_hash"] = HashText(r);
   if (!r.first_failure.ok()) made["first_failure"] = std::string(r.first_failure.message());
   for (size_t i = 0; i < c.cards.size(); ++i) {
+    made["cards"].push_back(CardJson(r.info.cards[i], c.cards[i]));
     const bool ran = i < r.stats.launches.size();
-    made["cards"].push_back(
-        CardJson(r.info.cards[i], c.cards[i], ran ? r.stats.launches[i] : KernelLaunches()));
+    made["cards"].back()["launches"] = LaunchesJson(ran ? r.stats.launches[i] : KernelLaunches());
   }
   if (request != nullptr) made["request"] = RequestJson(*request);
   return made;

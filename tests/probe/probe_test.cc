@@ -82,6 +82,8 @@ TEST(Probe, ACardGetsKernelsAndFigures) {
   EXPECT_EQ(profile->links[0].card, "cuda:0");
   EXPECT_GE(profile->links[0].rates.x.size(), 4u);
   EXPECT_GT(profile->links[0].to_host_bytes_per_s, 0);
+  EXPECT_GT(profile->links[0].kernel_bytes_per_s, 0);
+  EXPECT_FALSE(profile->links[0].copy_path.empty());
 }
 
 TEST(Probe, TheHostIsMeasuredAsWhatComputesMisses) {

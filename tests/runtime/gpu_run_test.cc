@@ -15,22 +15,22 @@
 namespace berth::testing {
 namespace {
 
-using kernels::CopyPath;
 using kernels::DeviceOptions;
 
-EngineHooks Emulated(CopyPath copy_path = CopyPath::kEngine) {
+// `kernel_copies`: where not null, counts cards that copy by a kernel.
+EngineHooks Emulated(int* kernel_copies = nullptr) {
   EngineHooks hooks;
   hooks.open_device =
-      [copy_path](const DeviceOptions& options) -> Result<std::unique_ptr<kernels::Device>> {
+      [kernel_copies](const DeviceOptions& options) -> Result<std::unique_ptr<kernels::Device>> {
     if (!options.name.starts_with("cuda")) return kernels::OpenDevice(options);
-    DeviceOptions card = options;
-    card.copy_path = copy_path;
-    return kernels::OpenEmulatedDevice(card);
+    const bool by_kernel = options.copy_path == kernels::CopyPath::kKernel;
+    if (kernel_copies != nullptr && by_kernel) ++*kernel_copies;
+    return kernels::OpenEmulatedDevice(options);
   };
   return hooks;
 }
 
-RunOptions On(std::vector<std::string> cards, CopyPath copy_path = CopyPath::kEngine) {
+RunOptions On(std::vector<std::string> cards) {
   RunOptions options = Tight(SmallModel::Get().gguf);
   // Every unit exact: wide bits are promised per kind of card only.
   options.runtime.exact_rows = 16;
@@ -40,9 +40,7 @@ RunOptions On(std::vector<std::string> cards, CopyPath copy_path = CopyPath::kEn
     options.runtime.cards.push_back(card);
     options.runtime.cards.back().device = name;
   }
-  options.open = [copy_path](const RuntimeOptions& runtime) {
-    return OpenRuntime(runtime, Emulated(copy_path));
-  };
+  options.open = [](const RuntimeOptions& runtime) { return OpenRuntime(runtime, Emulated()); };
   return options;
 }
 
@@ -66,7 +64,28 @@ TEST(GpuRun, OneCard) {
   ExpectSameAsHost(options);
 }
 
-TEST(GpuRun, CopiesByAKernel) { ExpectSameAsHost(On({"cuda:0"}, CopyPath::kKernel)); }
+TEST(GpuRun, CopiesByAKernel) {
+  RunOptions options = On({"cuda:0"});
+  const RunReport engine = Good(options).value();
+  EXPECT_EQ(engine.info.cards[0].copy_path, "engine");
+  options.runtime.cards[0].copy_path = "kernel";
+  int by_kernel = 0;
+  options.open = [&](const RuntimeOptions& runtime) {
+    return OpenRuntime(runtime, Emulated(&by_kernel));
+  };
+  const RunReport kernel = Good(options).value();
+  EXPECT_EQ(by_kernel, 1);
+  EXPECT_EQ(kernel.info.cards[0].copy_path, "kernel");
+  EXPECT_EQ(kernel.output_hash, engine.output_hash);
+  EXPECT_EQ(scheduler::Decided(kernel.stats.counters), scheduler::Decided(engine.stats.counters));
+  ExpectSameAsHost(On({"cuda:0"}));
+  // A host card copies as it does.
+  options.runtime.cards[0].device = "host:0";
+  EXPECT_FALSE(RunTrace(options).ok());
+  options.runtime.cards[0].device = "cuda:0";
+  options.runtime.cards[0].copy_path = "kernels";
+  EXPECT_FALSE(RunTrace(options).ok());
+}
 
 // A profile of the emulated card that chose this kernel for every call of the model's first layers,
 // or of another card.
@@ -148,6 +167,11 @@ TEST(GpuRun, AProfileOfAnotherCardIsNotUsedAndSaidSo) {
   EXPECT_EQ(report.stats.launches[0].plain, 0u);
   EXPECT_EQ(report.info.cards[0].chosen_layers, 0u);
   EXPECT_TRUE(HasNote(report, "foreign.json chose are not used: measured on 'emulated card"));
+  // Of a card like it that has another number it is.
+  options.runtime.profile = ProfileOf("plain", "like.json");
+  options.runtime.cards[0].device = "cuda:1";
+  EXPECT_GT(Good(options)->stats.launches[0].plain, 0u);
+  options.runtime.cards[0].device = "cuda:0";
   // A bad choice is an error at once.
   options.runtime.profile = ProfileOf("fast", "bad.json");
   const auto refused = RunTrace(options);

@@ -276,6 +276,8 @@ TEST_F(BadInput, Probes) {
   EXPECT_EQ(ReadAll(inputs_ / "p.json"), "[]");
   shaped({"--profile", "/nowhere/p.json"}, "/nowhere");
   expect({model_.gguf, "--profile", model_.gguf}, model_.gguf);
+  ExpectRun({"--copy-path", "dma"}, 2, "--copy-path");
+  ExpectRun({"--copy-path", "kernel"}, 2, "host:0 is a host card");
   // A run that is given what is no profile, or one with a kernel that there is not.
   ExpectRun({"--profile", inputs_ / "p.json"}, 2, "p.json");
   WriteAll(inputs_ / "k.json",

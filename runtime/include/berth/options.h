@@ -17,6 +17,9 @@ struct CardConfig {
   // all that is free but a reserve.
   uint64_t memory_bytes = 0;
   double link_bytes_per_s = 0;  // imposed on a host card's copies; 0: none
+  // How bytes cross, not on host cards: "engine" (the driver's copies) or "kernel" (one that reads
+  // and writes mapped host memory). Outputs are the same bits.
+  std::string copy_path = "engine";
 };
 
 // Which slots a unit may take within its size class.

@@ -60,6 +60,7 @@ struct CardInfo {
   uint64_t arena_slots = 0;  // over all size classes
   std::vector<uint32_t> class_slots;
   uint32_t ring_slots = 0;
+  std::string copy_path;       // CardConfig::copy_path; empty on a host card
   uint32_t chosen_layers = 0;  // whose kernels RuntimeOptions::profile chose
 };
 
