@@ -1,5 +1,6 @@
 #include "runtime/tools/run_flags.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -264,6 +265,7 @@ Status RunFlags::Cards(RuntimeOptions* options) const {
   BERTH_ASSIGN_OR_RETURN(const std::vector<uint64_t> links,
                          PerCard("--link-rate", links_, devices.size()));
   options->cards.clear();
+  const bool gpus = !std::all_of(devices.begin(), devices.end(), IsHostDevice);
   for (size_t c = 0; c < devices.size(); ++c) {
     const Result<kernels::CardName> name = kernels::ParseCardName(devices[c]);
     if (!name.ok()) return Annotated("--device", name.status());
@@ -272,7 +274,7 @@ Status RunFlags::Cards(RuntimeOptions* options) const {
     card.arena_bytes = arenas[c];
     card.memory_bytes = memories[c];
     card.link_bytes_per_s = static_cast<double>(links[c]);
-    SetCopyPath(&card);
+    SetCopyPath(gpus, &card);
     options->cards.push_back(std::move(card));
   }
   return Status();
@@ -287,10 +289,12 @@ Status RunFlags::Miss(MissChoice* miss) const {
   return Status();
 }
 
-// "auto" is not known to a runtime: what is measured on a machine stands in its profile.
-void RunFlags::SetCopyPath(CardConfig* card) const {
-  card->copy_path = copy_path_ == "kernel" ? "kernel" : "engine";
-  if (copy_path_ != "auto" || IsHostDevice(card->device)) return;
+// "auto" is not known to a runtime: what is measured on a machine stands in its profile. Host cards
+// beside others copy as they do; alone they are left to refuse what they cannot.
+void RunFlags::SetCopyPath(bool beside_others, CardConfig* card) const {
+  const bool host = IsHostDevice(card->device);
+  card->copy_path = copy_path_ == "kernel" && !(host && beside_others) ? "kernel" : "engine";
+  if (copy_path_ != "auto" || host) return;
   for (const LinkProfile& link : machine_.links) {
     if (link.card == card->device && !link.copy_path.empty()) card->copy_path = link.copy_path;
   }

@@ -41,7 +41,7 @@ class RunFlags {
   Status Miss(MissChoice* miss) const;
   void TakeProfile(RunOptions* options) const;
   Status Cards(RuntimeOptions* options) const;
-  void SetCopyPath(CardConfig* card) const;
+  void SetCopyPath(bool beside_others, CardConfig* card) const;
 
   const Use use_;
   const std::span<const ConfigKey> more_keys_;
