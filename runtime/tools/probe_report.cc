@@ -27,7 +27,7 @@ double CellRate(const ProbeReport& report, const ProbeCell& cell) {
          cell.variants[cell.chosen].seconds;
 }
 
-// The fastest of a kind; of wide ones, at how many pairs at a time. Empty: there is none.
+// The fastest of a kind; empty: there is none.
 std::string OfKind(const ProbeCell& cell, KernelKind kind) {
   const ProbeCell::Variant* best = nullptr;
   for (const ProbeCell::Variant& variant : cell.variants) {
@@ -37,10 +37,11 @@ std::string OfKind(const ProbeCell& cell, KernelKind kind) {
   return best == nullptr ? "" : Micros(best->seconds);
 }
 
-// Kinds that any cell has, each a column.
-std::vector<std::pair<KernelKind, std::string>> Kinds(const ProbeReport& report) {
+// Kinds that a layer's cells have, each a column.
+std::vector<std::pair<KernelKind, std::string>> KindsOf(const ProbeReport& report, size_t layer) {
   std::set<KernelKind> there;
   for (const ProbeCell& cell : report.cells) {
+    if (cell.layer != layer) continue;
     for (const ProbeCell::Variant& variant : cell.variants) there.insert(variant.kernel.kind);
   }
   std::vector<std::pair<KernelKind, std::string>> kinds;
@@ -52,36 +53,38 @@ std::vector<std::pair<KernelKind, std::string>> Kinds(const ProbeReport& report)
   return kinds;
 }
 
-std::string CellTable(const ProbeReport& report) {
-  const auto kinds = Kinds(report);
+std::string Heading(const ProbeLayer& layer) {
+  const std::string like =
+      layer.layers == 1 ? "" : ", " + std::to_string(layer.layers) + " layers of the model";
+  return absl::StrFormat("%s, hidden %u, FFN %u, top-%u of %u%s:\n", layer.types, layer.spec.hidden,
+                         layer.spec.ffn, layer.top_k, layer.spec.experts, like);
+}
+
+std::string LayerTable(const ProbeReport& report, size_t layer) {
+  const auto kinds = KindsOf(report, layer);
   const bool chooses = report.measured.card.has_value();
-  std::vector<Column> columns = {
-      {"types", Align::kLeft}, {"shape", Align::kLeft}, {"rows"}, {"units"}};
+  std::vector<Column> columns = {{"rows"}, {"units"}};
   for (const auto& [kind, name] : kinds) columns.push_back({name});
-  columns.push_back({"rate"});
   if (chooses) {
     columns.push_back({"chosen", Align::kLeft});
     columns.push_back({"gain (%)"});
   }
+  columns.push_back({"rate"});
   Table table(std::move(columns));
   for (const ProbeCell& cell : report.cells) {
-    const ProbeLayer& layer = report.layers[cell.layer];
-    std::vector<std::string> row = {
-        layer.types,
-        absl::StrFormat("%ux%u %u/%u", layer.spec.hidden, layer.spec.ffn, layer.top_k,
-                        layer.spec.experts),
-        std::to_string(cell.rows), absl::StrFormat("%.1f", cell.units)};
+    if (cell.layer != layer) continue;
+    std::vector<std::string> row = {std::to_string(cell.rows), absl::StrFormat("%.1f", cell.units)};
     for (const auto& [kind, name] : kinds) row.push_back(OfKind(cell, kind));
-    row.push_back(Rate(CellRate(report, cell)));
     if (chooses) {
       const ProbeCell::Variant& chosen = cell.variants[cell.chosen];
       row.push_back(chosen.kernel.ToString());
-      // Of what runs unasked.
+      // Over what runs unasked.
       row.push_back(absl::StrFormat("%.1f", 100 * (cell.variants[0].seconds / chosen.seconds - 1)));
     }
+    row.push_back(Rate(CellRate(report, cell)));
     table.AddRow(std::move(row));
   }
-  return table.ToString();
+  return Heading(report.layers[layer]) + table.ToString() + "\n";
 }
 
 void AddLink(const LinkProfile& link, Facts* facts) {
@@ -163,7 +166,9 @@ std::string ProbeTable(const ProbeReport& report, const std::string& profile) {
   AddMeasured(report.measured, &facts);
   for (const std::string& note : report.notes) facts.Add("note", note);
   facts.Add("profile", profile.empty() ? "not written: give --profile FILE" : profile);
-  return CellTable(report) + "\n" + facts.ToString();
+  std::string text;
+  for (size_t layer = 0; layer < report.layers.size(); ++layer) text += LayerTable(report, layer);
+  return text + facts.ToString();
 }
 
 json ProbeJson(const ProbeReport& report, const std::string& profile) {
