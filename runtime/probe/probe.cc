@@ -8,6 +8,7 @@
 #include "kernels/card_name.h"
 #include "kernels/host/worker_pool.h"
 #include "runtime/base/format.h"
+#include "runtime/base/math.h"
 #include "runtime/config/kernel_table.h"
 #include "runtime/probe/call_bench.h"
 #include "runtime/probe/host_read.h"
@@ -23,7 +24,8 @@ constexpr uint32_t kCardRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
 constexpr uint32_t kHostRows[] = {1, 2, 4, 8, 16, 64};
 // The grids of a profile.
 constexpr uint32_t kGridRows[] = {1, 2, 8, 32};
-constexpr uint32_t kGridUnitStep = 4;  // 1, 4, 16, ... and all experts
+constexpr uint32_t kGridUnitStep = 4;     // 1, 4, 16, ... and all experts
+constexpr uint32_t kMostGridRows = 4096;  // of a call: more are memory that no step has
 constexpr uint32_t kComputeRows[] = {1, 2, 4, 8, 16, 32};
 constexpr uint32_t kComputeUnits = 4;  // of a wave of misses
 
@@ -121,6 +123,10 @@ class Probe {
     }
     // Of no more rows a unit than were asked for.
     while (unit_rows_.size() > 1 && unit_rows_.back() > rows_.back()) unit_rows_.pop_back();
+    while (unit_rows_.size() > 1 && CallBench::CallRows(report_.layers[0], units_.back(),
+                                                        unit_rows_.back()) > kMostGridRows) {
+      unit_rows_.pop_back();
+    }
     all_ = report_.layers.size() * rows_.size() + units_.size() * unit_rows_.size();
     all_ += host() ? 1 : 1 + (options_.links ? 1 : 0);
     if (options_.progress) options_.progress(0, all_);
@@ -158,6 +164,23 @@ class Probe {
     return Status();
   }
 
+  // The first runs unasked: without it there is nothing to measure. Another that is wrong is noted.
+  Status CompareBits(CallBench* bench, const ProbeLayer& layer, ProbeCell* cell) {
+    BERTH_ASSIGN_OR_RETURN(const uint64_t want, bench->Hash(cell->variants[0].kernel));
+    for (size_t v = 1; v < cell->variants.size(); ++v) {
+      ProbeCell::Variant& variant = cell->variants[v];
+      const Result<uint64_t> hash = bench->Hash(variant.kernel);
+      if (!hash.ok() && hash.status().code() != StatusCode::kInternal) return hash.status();
+      variant.same_bits = hash.ok() && *hash == want;
+      if (variant.same_bits) continue;
+      report_.notes.push_back(layer.types + ", " + std::to_string(cell->rows) +
+                              " rows: " + variant.kernel.ToString() + " gives other bits than " +
+                              cell->variants[0].kernel.ToString() +
+                              " and is not chosen: please report it");
+    }
+    return Status();
+  }
+
   // The same bits, the fastest.
   Status MeasureCell(CallBench* bench, size_t layer) {
     const ProbeLayer& of = report_.layers[layer];
@@ -168,16 +191,8 @@ class Probe {
     cell.layer = layer;
     cell.rows = bench->rows();
     cell.units = bench->units();
-    uint64_t first_hash = 0;
-    for (const KernelChoice& kernel : kernels) {
-      BERTH_ASSIGN_OR_RETURN(const uint64_t hash, bench->Hash(kernel));
-      if (cell.variants.empty()) first_hash = hash;
-      cell.variants.push_back({kernel, 0, hash == first_hash});
-      if (hash == first_hash) continue;
-      report_.notes.push_back(of.types + ", " + std::to_string(cell.rows) +
-                              " rows: " + kernel.ToString() + " gives other bits than " +
-                              kernels[0].ToString() + " and is not chosen: please report it");
-    }
+    for (const KernelChoice& kernel : kernels) cell.variants.push_back({kernel});
+    BERTH_RETURN_IF_ERROR(CompareBits(bench, of, &cell));
     std::vector<size_t> sound;
     for (size_t v = 0; v < cell.variants.size(); ++v) {
       if (cell.variants[v].same_bits) sound.push_back(v);
@@ -241,19 +256,30 @@ class Probe {
                            ProbeTable(device_.get(), options_.timing));
     Advance();
     if (!options_.links) return Status();
+    // Kernels that have been measured are worth keeping whatever becomes of copies.
+    const Status copies = MeasureCopies();
+    if (!copies.ok()) {
+      report_.notes.push_back("copies were not timed: " + std::string(copies.message()));
+    }
+    Advance();
+    return Status();
+  }
+
+  Status MeasureCopies() {
     std::vector<uint64_t> unit_bytes;
     for (const ProbeLayer& layer : report_.layers) unit_bytes.push_back(layer.spec.unit_bytes);
     BERTH_ASSIGN_OR_RETURN(LinkProfile link, ProbeLink(device_.get(), unit_bytes,
                                                        options_.copy_bytes, options_.timing));
     kernels::DeviceOptions by_kernel = opened_;
     by_kernel.copy_path = kernels::CopyPath::kKernel;
+    by_kernel.memory_bytes =
+        2 * std::max(options_.copy_bytes, AlignUp(unit_bytes[0], kCardAlign)) + kHugePageBytes;
     BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<kernels::Device> second,
                            options_.open_device(by_kernel));
     BERTH_RETURN_IF_ERROR(ProbeCopyPath(device_.get(), second.get(), unit_bytes[0],
                                         options_.copy_bytes, options_.timing, &link));
     link.source = Source();
     report_.measured.link = std::move(link);
-    Advance();
     return Status();
   }
 
