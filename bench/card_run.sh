@@ -1,13 +1,13 @@
 #!/bin/bash
 # Checks and measures a card, from a folder that bench/card_pack.sh made. Builds nothing.
 #
-#   card_run.sh [check] [tests] [run] [link] [bench] [sanitizer]     (default: all of them)
+#   card_run.sh [check] [tests] [run] [probe] [link] [bench] [sanitizer]     (default: all of them)
 #
 # Each part has a time limit; a short table comes last. Logs go to $OUT (default: out/):
 # summary.txt, the figures as JSON, and logs.tgz with everything that was printed.
 # What bench measures: PAIRS, ROWS, ROUNDS (environment); what sanitizer checks, and for how many
-# seconds: SANITIZER_PAIRS, SANITIZER_LIMIT. run and link use the card CARD (cuda:0; host:0 tries
-# the script where there is none).
+# seconds: SANITIZER_PAIRS, SANITIZER_LIMIT; what probe measures: PROBE_TYPES, PROBE_ROWS. run, probe
+# and link use the card CARD (cuda:0; host:0 tries the script where there is none).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$here/out}
@@ -104,10 +104,36 @@ replay() {
     "$hash hit rate $(field "$work/$name.json" hit_rate), $(field "$work/$name.json" wall_s) s"
 }
 
-do_run() {
+# The model of run and probe.
+make_run_model() {
+  [ -e "$work/run.gguf" ] && return
   part run-model 60 . "$bin/berth" make-model "$work/run.gguf" --layers 8 --experts 128 --top-k 8 \
     --hidden 1024 --ffn 256 --threads "$(nproc)" --types \
     iq3_s+iq4_nl,q4_k+q4_0,iq2_s+q2_0,mxfp4+q8_0,iq3_xxs+q6_k,iq4_xs+iq4_nl,q5_k+q3_k,iq2_xxs+q2_k
+}
+
+# Measures a model's layers, chooses, and runs by the choice: the bits of runs that do not. Then the
+# types of the reference shape.
+do_probe() {
+  make_run_model
+  local model=$work/run.gguf trace=$here/traces/demo.safetensors profile=$work/machine.json
+  local card=(--device "$device" --arena 200MB)
+  part probe 240 '^profile' "$bin/berth" probe "$model" --device "$device" --profile "$profile"
+  cp "$profile" "$out/machine.json"
+  replay probe-none - "${card[@]}" --passes 100
+  replay probe-chosen probe-none "${card[@]}" --passes 100 --profile "$profile"
+  replay probe-wide-none - "${card[@]}" --passes 10 --window 128
+  replay probe-wide-chosen probe-wide-none "${card[@]}" --passes 10 --window 128 \
+    --profile "$profile"
+  grep -hE '^(launches|note)' "$logs"/run-probe-*.txt
+  part probe-types 400 '^profile' "$bin/berth" probe --hidden 2560 --ffn 640 --experts 512 \
+    --top-k 10 --types "${PROBE_TYPES:-all}" --rows "${PROBE_ROWS:-1,2,4,8,16,64,512}" \
+    --device "$device" --json "$out/probe.json"
+  cat "$logs/probe-types.txt"
+}
+
+do_run() {
+  make_run_model
   local card=(--device "$device" --passes 200) model=$work/run.gguf name
   local trace=$here/traces/demo.safetensors
   # One row a pass: exact everywhere, so the host's bits.
@@ -121,11 +147,7 @@ do_run() {
   replay exclusive host "${card[@]}" --arena 100MB --host-tier 1GB --host-tier-mode exclusive
   replay in-place host "${card[@]}" --arena 100MB --host-tier 1GB --miss in-place
   replay on-host host "${card[@]}" --arena 100MB --host-tier 1GB --miss host
-  if "$bin/berth" run --help | grep -q -- --copy-path; then
-    replay copy-kernel host "${card[@]}" --arena 100MB --copy-path kernel
-  else
-    row 'run copy-kernel' absent 0 'this berth has no --copy-path (link and tests cover it)'
-  fi
+  [[ $device == host* ]] || replay copy-kernel host "${card[@]}" --arena 100MB --copy-path kernel
   # Four rows a pass: still exact.
   replay host-4 - --device host:0 --passes 100 --window 4 --arena 1GB
   replay window-4 host-4 --device "$device" --passes 100 --window 4 --arena 100MB
@@ -143,7 +165,7 @@ do_run() {
 }
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(check tests run link bench sanitizer)
+[ ${#parts[@]} -gt 0 ] || parts=(check tests run probe link bench sanitizer)
 {
   cat "$here/version.txt"
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem --format=csv
@@ -155,10 +177,11 @@ for p in "${parts[@]}"; do
     check) do_check ;;
     tests) do_tests ;;
     run) do_run ;;
+    probe) do_probe ;;
     link) do_link ;;
     bench) do_bench ;;
     sanitizer) do_sanitizer ;;
-    *) echo "card_run.sh: no part '$p': check, tests, run, link, bench, sanitizer" >&2; exit 2 ;;
+    *) echo "card_run.sh: no part '$p': check, tests, run, probe, link, bench, sanitizer" >&2; exit 2 ;;
   esac
 done
 {
