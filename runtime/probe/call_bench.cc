@@ -22,6 +22,7 @@ constexpr uint64_t kStockBytes = 32 << 20;  // of units that are generated; othe
 constexpr uint32_t kMostStock = 8;
 constexpr uint64_t kBufferBytes = 16 << 20;
 constexpr uint32_t kMostWaves = 16;
+constexpr uint64_t kBeyondCaches = 512 << 20;  // more than the caches of any card
 
 }  // namespace
 
@@ -76,8 +77,8 @@ Status CallBench::Open(const CallSizes& sizes) {
   // Not the last of it: allocations are rounded up.
   const uint64_t free = device_->free_bytes();
   const uint64_t room = std::min(sizes.slot_bytes, free - free / 16);
-  slot_count_ =
-      static_cast<uint32_t>(std::clamp<uint64_t>(room / spec.unit_bytes, 1, spec.experts));
+  const uint64_t wanted = std::max<uint64_t>(spec.experts, kBeyondCaches / spec.unit_bytes);
+  slot_count_ = static_cast<uint32_t>(std::clamp<uint64_t>(room / spec.unit_bytes, 1, wanted));
   BERTH_ASSIGN_OR_RETURN(slots_,
                          device_->Allocate(slot_count_ * spec.unit_bytes, "units of a probe"));
   BERTH_RETURN_IF_ERROR(FillSlots());
@@ -131,7 +132,8 @@ uint32_t CallBench::WavesFor(uint64_t pairs) const {
       std::clamp<uint64_t>(CeilDiv(2 * uint64_t{layer_.spec.experts}, units), 1, kMostWaves));
 }
 
-CallBench::Wave CallBench::MakeWave(const std::vector<std::vector<uint32_t>>& pairs_of) {
+CallBench::Wave CallBench::MakeWave(const std::vector<std::vector<uint32_t>>& pairs_of,
+                                    size_t layer) {
   Wave wave;
   for (uint32_t expert = 0; expert < pairs_of.size(); ++expert) {
     const std::vector<uint32_t>& pairs = pairs_of[expert];
@@ -141,7 +143,8 @@ CallBench::Wave CallBench::MakeWave(const std::vector<std::vector<uint32_t>>& pa
     unit.expert = expert;
     unit.first_pair = static_cast<uint32_t>(wave.pairs.size());
     unit.pair_count = static_cast<uint32_t>(pairs.size());
-    unit.address = slots_->data() + expert % slot_count_ * layer_.spec.unit_bytes;
+    const uint64_t slot = (layer * layer_.spec.experts + expert) % slot_count_;
+    unit.address = slots_->data() + slot * layer_.spec.unit_bytes;
     wave.units.push_back(unit);
     wave.pairs.insert(wave.pairs.end(), pairs.begin(), pairs.end());
   }
@@ -177,7 +180,7 @@ void CallBench::RouteRows(uint32_t rows) {
       std::swap(experts_[k], experts_[k + random_() % (experts_.size() - k)]);
       pairs_of[experts_[k]].push_back(pair);
     }
-    wave = MakeWave(pairs_of);
+    wave = MakeWave(pairs_of, static_cast<size_t>(&wave - waves.data()));
   }
   Place(std::move(waves));
 }
@@ -199,7 +202,7 @@ void CallBench::RouteUnits(uint32_t units, uint32_t rows_each) {
         pairs_of[experts_[unit]].push_back((unit / top_k * rows_each + r) * top_k + unit % top_k);
       }
     }
-    wave = MakeWave(pairs_of);
+    wave = MakeWave(pairs_of, static_cast<size_t>(&wave - waves.data()));
   }
   Place(std::move(waves));
 }

@@ -60,8 +60,8 @@ class CallBench {
   Status FillSlots();
   Status FillRows(uint32_t max_rows);
   uint32_t WavesFor(uint64_t pairs) const;
-  // Of pairs by expert.
-  Wave MakeWave(const std::vector<std::vector<uint32_t>>& pairs_of);
+  // Of pairs by expert. Units are those of such a layer, where there is room for several.
+  Wave MakeWave(const std::vector<std::vector<uint32_t>>& pairs_of, size_t layer);
   void Place(std::vector<Wave> waves);
   Status Enqueue(const Wave& wave, const kernels::KernelChoice& kernel);
 

@@ -65,13 +65,14 @@ TEST(ReportKeys, StandInTheDocumentation) {
                    {"first_failure"});
   ExpectDocumented({"simulate", "--trace", model.trace, "--unit-bytes", "1MB", "--arena", "60MB"},
                    run, {"first_failure"});
-  ExpectDocumented({"probe", model.gguf, "--device", "host", "--rows", "1", "--rounds", "1"},
-                   KeysOf("berth probe"),
-                   {"card.bytes_per_s", "card.update_s", "card.reduce_s", "card.unit_bytes",
-                    "card.kernels[].units", "card.kernels[].rows", "card.kernels[].seconds",
-                    "link.bytes_per_s", "link.to_host_bytes_per_s", "link.both_bytes_per_s",
-                    "link.issue_s", "link.latency_s", "link.kernel_bytes_per_s", "link.copy_path",
-                    "link.rates[].bytes", "link.rates[].bytes_per_s"});
+  ExpectDocumented(
+      {"probe", model.gguf, "--device", "host", "--rows", "1", "--rounds", "1", "--slots", "4MB"},
+      KeysOf("berth probe"),
+      {"card.bytes_per_s", "card.update_s", "card.reduce_s", "card.unit_bytes",
+       "card.kernels[].units", "card.kernels[].rows", "card.kernels[].seconds", "link.bytes_per_s",
+       "link.to_host_bytes_per_s", "link.both_bytes_per_s", "link.issue_s", "link.latency_s",
+       "link.kernel_bytes_per_s", "link.copy_path", "link.rates[].bytes",
+       "link.rates[].bytes_per_s"});
   ExpectDocumented({"curve", model.trace}, KeysOf("berth curve"), {});
 }
 
