@@ -108,6 +108,8 @@ Status MergeCard(const CardProfile& card, Json* profile) {
   const auto was = entry->find("properties");
   if (was != entry->end() && *was != card.properties) *entry = {{"card", card.card}};
   Set(entry, "properties", card.properties);
+  // How much of the card may be used is its owner's word where there is one.
+  if (!entry->contains("memory_bytes")) SetWhole(entry, "memory_bytes", card.memory_bytes);
   Set(entry, "update_s", card.update_s);
   Set(entry, "reduce_s", card.reduce_s);
   SetWhole(entry, "unit_bytes", card.unit_bytes);

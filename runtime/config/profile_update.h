@@ -19,9 +19,10 @@ struct ProfileUpdate {
 };
 
 // The text of a profile (empty: none yet, it gets `name`) with these figures in it. Entries of
-// other cards, sections and fields that were not measured, known or not, stay; so do choices for
-// other calls, unless the entry is of a card of other properties. InvalidArgument, "<where>: ...",
-// for text that is no JSON object or has another shape where figures go.
+// other cards, sections and fields that were not measured, known or not, stay; so do a card's
+// memory_bytes and choices for other calls, unless the entry is of a card of other properties.
+// InvalidArgument, "<where>: ...", for text that is no JSON object or has another shape where
+// figures go.
 Result<std::string> MergeProfile(std::string_view text, std::string_view where,
                                  const std::string& name, const ProfileUpdate& update);
 

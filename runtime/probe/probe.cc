@@ -119,6 +119,7 @@ class Probe {
       CardProfile& card = report_.measured.card.emplace();
       card.card = report_.device;
       card.properties = report_.properties;
+      if (options_.memory_bytes == 0) card.memory_bytes = device_->info().memory_bytes;
       card.source = Source();
     }
     // Of no more rows a unit than were asked for.

@@ -38,6 +38,7 @@ CardProfile Card(std::string properties, std::vector<MeasuredKernel> choices) {
   CardProfile card;
   card.card = "cuda:0";
   card.properties = std::move(properties);
+  card.memory_bytes = 5;
   card.update_s = 3e-6;
   card.unit_bytes = 2329600;
   card.kernels = {{1, 512}, {1, 8}, {1e-5, 2e-5, 3e-5, 4e-5}};
@@ -75,6 +76,7 @@ TEST(ProfileUpdate, ComesBackAsItWasMeasured) {
   EXPECT_EQ(card.kernels.value, update.card->kernels.value);
   EXPECT_EQ(card.kernels.x, update.card->kernels.x);
   EXPECT_EQ(card.update_s, 3e-6);
+  EXPECT_EQ(card.memory_bytes, 5u);
   EXPECT_EQ(card.bytes_per_s, 0);
   ASSERT_EQ(card.choices.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
@@ -122,7 +124,7 @@ TEST(ProfileUpdate, LeavesTheRestAsItIs) {
   ASSERT_TRUE(text.ok());
   merged = nlohmann::json::parse(*text);
   EXPECT_EQ(merged["cards"][0]["memory_bytes"], 7);
-  EXPECT_FALSE(merged["cards"][1].contains("memory_bytes"));
+  EXPECT_EQ(merged["cards"][1]["memory_bytes"], 5);
   EXPECT_EQ(merged["cards"][1]["choices"].size(), 1u);
 }
 
