@@ -5,8 +5,9 @@
 // columns of a row at a time, and each is taken apart once, straight into the registers that the
 // matrix instruction reads: lane 4 g + t holds block t of every four of rows g and g + 8. So a step
 // is 128 columns, in eight instructions of 16 columns, four of each lane's block; activations lie
-// in the same order (wide_rows.h). All warps go through steps together; two stages of activations
-// and two of weights are filled ahead, across tiles.
+// in the same order (wide_rows.h). Where four warps multiply together, the matrix units read
+// activations by themselves, once for the four (card_matrix.h). All warps go through steps
+// together; two stages of activations and two of weights are filled ahead, across tiles.
 //
 // What is computed does not depend on how pairs, rows and blocks are cut: a sum is one chain over
 // the columns, 16 at a time, in this order.
@@ -55,31 +56,40 @@ class WideBlock {
     Describe(1);
     FillInputs(0, 0, 0);
     FillWeights(0, 0, 0);
-    uint32_t step_stage = 0, chunk_stage = 0;
+    uint32_t stage = 0, chunk_stage = 0;
     const uint32_t steps = (a_.cols + kWideColumns - 1) / kWideColumns;
     for (uint32_t number = 0; Job(number).pairs != 0; ++number) {
       float sums[kTiles][4] = {};
-      const Rows rows = RowsOf(Job(number));
-      const uint32_t pairs = Job(number).pairs;
+      Places places = {};
+      const uint32_t tiles = TilesOf(Job(number));
+      const bool has = Has(Job(number));
       BERTH_NO_UNROLL
       for (uint32_t step = 0; step < steps; ++step) {
-        if (step % 2 == 0) {
+        const bool even = step % 2 == 0, last = step + 1 == steps;
+        if (even) {
           WaitForPieces<0>();
         } else {
           WaitForPieces<1>();  // the weights of the next chunk may be on their way
         }
+        EndProducts<0>();
+        FenceBeforeProducts();
         SyncBlock();
-        const bool last = step + 1 == steps;
-        FillInputs(last ? number + 1 : number, last ? 0 : step + 1, step_stage ^ 1);
-        if (step % 2 == 0) {
+        FillInputs(last ? number + 1 : number, last ? 0 : step + 1, stage ^ 1);
+        if (step == 0) Describe(number + 2);
+        if (has) {
+          if (even) places = PlacesOf(Job(number), step / 2, chunk_stage);
+          Multiply(places, step, stage, tiles, sums);
+        }
+        // Not with the activations: what copies has to wait for room then.
+        if (even) {
           const bool next = step + 2 >= steps;
           FillWeights(next ? number + 1 : number, next ? 0 : step / 2 + 1, chunk_stage ^ 1);
         }
-        if (step == 0) Describe(number + 2);
-        Step(rows, pairs, step, chunk_stage, step_stage, sums);
-        step_stage ^= 1;
-        if (step % 2 != 0 || last) chunk_stage ^= 1;
+        stage ^= 1;
+        if (!even || last) chunk_stage ^= 1;
       }
+      EndProducts<0>();
+      ReadSums(sums);
       Store(Job(number), sums);
     }
     WaitForPieces<0>();
@@ -91,10 +101,14 @@ class WideBlock {
 
  private:
   static constexpr uint32_t kSlot = WideSlotBytes(F::kBytes, F::kElements);
-  static constexpr uint32_t kDescribers = 256;               // threads
-  static constexpr uint32_t kTiles = kWideMostPairs / 8;     // of 8 pairs
+  static constexpr uint32_t kDescribers = 256;            // threads
+  static constexpr uint32_t kTiles = kWideMostPairs / 8;  // of 8 pairs
+  // Matrix instructions at a time, of the eight of a step: what registers hold.
+  static constexpr uint32_t kPart = 4;
+  static_assert(kTiles == kMatrixMostTiles);
   static constexpr uint32_t kInputBytes = 2 * kWideColumns;  // of a row in a stage
   static constexpr uint32_t kPiecesOfRow = kInputBytes / 16;
+  // Where blocks alternate, too: branches keep loads from being under way together.
   static constexpr Reading kHow = kLie<F> == Lie::kAny     ? Reading::kBytes
                                   : kLie<F> == Lie::kWords ? Reading::kWords
                                                            : Reading::kEvens;
@@ -136,6 +150,7 @@ class WideBlock {
         to.tile = tile;
         to.pass = to.pairs = 0;
         to.passes = 1;
+        to.weights = kNoWeightRows;
       }
       return;
     }
@@ -144,7 +159,7 @@ class WideBlock {
     const CardUnit unit = a_.list.units[unit_at];
     // As few passes as there can be, alike but for what is left over.
     const uint32_t passes = (unit.count + a_.wide_pairs - 1) / a_.wide_pairs;
-    const uint32_t of_pass = ((unit.count + passes - 1) / passes + 15) / 16 * 16;
+    const uint32_t of_pass = ((unit.count + passes - 1) / passes + 7) / 8 * 8;
     const uint32_t pair = pass * of_pass;
     const uint32_t pairs = unit.count - pair < of_pass ? unit.count - pair : of_pass;
     const uint32_t row = tile % TilesOfUnit() * TileOutputs();
@@ -159,9 +174,10 @@ class WideBlock {
     }
     if (self < kWideMostPairs) {
       const uint32_t place = unit.first + pair + (self < pairs ? self : 0);
-      const uint32_t input = a_.down ? place : a_.list.pairs[place] / a_.top_k;
-      to.inputs[self] = reinterpret_cast<const uint8_t*>(a_.wide.at + static_cast<size_t>(input) *
-                                                                          a_.wide.stride);
+      const uint32_t number = a_.list.pairs[place];
+      const uint32_t input = a_.down ? place : number / a_.top_k;
+      to.numbers[self] = number;
+      to.inputs[self] = input * (a_.wide.stride / 8);
     }
     if (self != 0) return;
     to.tile = tile;
@@ -174,30 +190,46 @@ class WideBlock {
     to.pair = pair;
     to.pairs = pairs;
     to.row = row;
-    to.there = up != nullptr;
-    // Weights that decoders cannot read where they lie.
+    // Which weights decoders cannot read where they lie.
     const auto low =
         static_cast<uint32_t>(reinterpret_cast<uintptr_t>(up) | reinterpret_cast<uintptr_t>(gate));
-    to.realigned = kLie<F> != Lie::kAny && (low & (kLie<F> == Lie::kWords ? 3 : 1)) != 0;
+    const bool moved = kLie<F> != Lie::kAny && (low & (kLie<F> == Lie::kWords ? 3 : 1)) != 0;
+    to.weights = up == nullptr ? kNoWeightRows : moved ? kWeightRowsMoved : kWeightRowsAsTheyLie;
   }
 
-  BERTH_CARD_ONLY uint8_t* InputStage(uint32_t stage) const {
-    return inputs_ + stage * a_.wide_pairs * kInputBytes;
+  BERTH_CARD_ONLY static uint32_t TilesOf(const WideJob& job) {
+    const uint32_t tiles = (FromLane(job.pairs, 0) + 7) / 8;
+    return tiles < 2 ? 2 : tiles;
   }
-  // Four pieces of each lane's block in turn; of rows with odd numbers the second four come first,
-  // so that the loads of a matrix operand meet all banks.
-  BERTH_CARD_ONLY static uint32_t PieceAt(uint32_t pair, uint32_t piece) {
-    return pair * kInputBytes + 16 * (piece ^ (pair % 2 * 4));
+  BERTH_CARD_ONLY uint8_t* InputStage(uint32_t stage) const {
+    return inputs_ + stage * WideInputBytes(a_.wide_pairs);
+  }
+  // Of a part of a step.
+  BERTH_CARD_ONLY MatrixRows InputsAt(uint32_t stage, uint32_t part) const {
+    const uint32_t apart = WidePiecesApart(a_.wide_pairs);
+    return {InputStage(stage) + part * 2 * kPart * apart, apart};
   }
   BERTH_CARD_ONLY void FillInputs(uint32_t number, uint32_t step, uint32_t stage) {
     const WideJob& job = Job(number);
-    const uint32_t pairs = (job.pairs + 15) / 16 * 16;
+    const uint32_t pairs = (job.pairs + 7) / 8 * 8;
     const uint32_t piece = ThreadIndex() % kPiecesOfRow;
-    const uint32_t at = step * kInputBytes + 16 * piece;
-    BERTH_NO_UNROLL
+    const uint8_t* const from =
+        reinterpret_cast<const uint8_t*>(a_.wide.at) + step * kInputBytes + 16 * piece;
+    uint8_t* const to = InputStage(stage) + piece * WidePiecesApart(a_.wide_pairs);
+    const uint32_t apart = BlockThreads() / kPiecesOfRow;
     for (uint32_t pair = ThreadIndex() / kPiecesOfRow; pair < pairs;
-         pair += BlockThreads() / kPiecesOfRow) {
-      CopyPiece(InputStage(stage) + PieceAt(pair, piece), job.inputs[pair] + at, 0, 16);
+         pair += kWideInputsAtOnce * apart) {
+      uint32_t rows[kWideInputsAtOnce];
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < kWideInputsAtOnce; ++i) {
+        const uint32_t n = pair + i * apart;
+        rows[i] = job.inputs[n < kWideMostPairs ? n : 0];
+      }
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < kWideInputsAtOnce; ++i) {
+        if (pair + i * apart >= pairs) break;
+        CopyPiece(to + (pair + i * apart) * 16, from + size_t{16} * rows[i], 0, 16);
+      }
     }
     ClosePieces();
   }
@@ -208,10 +240,11 @@ class WideBlock {
   // The warp's own rows.
   BERTH_CARD_ONLY void FillWeights(uint32_t number, uint32_t chunk, uint32_t stage) {
     const WideJob& job = Job(number);
-    if (job.pairs != 0 && job.there) {
+    const uint32_t weights = job.weights;
+    if (weights != kNoWeightRows) {
       const uint32_t bytes = BytesOf(chunk);
       const uint8_t* const* const rows = job.rows + warp_ * kWideWarpRows;
-      if (job.realigned) {
+      if (weights == kWeightRowsMoved) {
         for (uint32_t row = 0; row < kWideWarpRows; ++row) {
           CopyRealigned(Slot(stage, row), rows[row] + chunk * kChunkBytes, bytes);
         }
@@ -233,138 +266,148 @@ class WideBlock {
     ClosePieces();
   }
 
-  // What of a job does not change from step to step, for the lane's two weight rows.
-  struct Rows {
-    bool there;
-    uint32_t heads[2];  // of chunk 0
-    uint32_t head_mask;
+  // Whether the warp has rows: all four that take products together have, or none.
+  BERTH_CARD_ONLY bool Has(const WideJob& job) const {
+    return job.weights != kNoWeightRows && job.row + warp_ / 4 * 4 * WarpOutputs() < a_.rows;
+  }
+  // Where a chunk of the lane's two weight rows begins, behind weights_.
+  struct Places {
+    uint32_t rows[2];
   };
-  BERTH_CARD_ONLY Rows RowsOf(const WideJob& job) const {
-    Rows rows;
-    rows.there = job.there && OutputOf(job) < a_.rows;
-    rows.head_mask = job.realigned ? 0 : 15;
+  BERTH_CARD_ONLY Places PlacesOf(const WideJob& job, uint32_t chunk, uint32_t stage) const {
+    Places places;
     BERTH_UNROLL
     for (uint32_t r = 0; r < 2; ++r) {
-      rows.heads[r] = Head(job.rows[warp_ * kWideWarpRows + Lane() / 4 + 8 * r]);
+      const uint32_t row = Lane() / 4 + 8 * r;
+      const uint8_t* const from = job.rows[warp_ * kWideWarpRows + row] + chunk * kChunkBytes;
+      places.rows[r] = static_cast<uint32_t>(Slot(stage, row) - weights_) +
+                       (job.weights == kWeightRowsMoved ? 0 : Head(from));
     }
-    return rows;
+    return places;
   }
 
-  BERTH_CARD_ONLY void Step(const Rows& rows, uint32_t pairs, uint32_t step, uint32_t chunk_stage,
-                            uint32_t step_stage, float (&sums)[kTiles][4]) {
-    if (!rows.there) return;
+  // Of the lane's two rows.
+  struct Weights {
+    WideBlockOf<F> rows[2];
+  };
+  BERTH_CARD_ONLY void Load(const Places& places, uint32_t step, Weights* weights) const {
     constexpr uint32_t kBlockParts = F::kElements / 32;
-    const uint32_t g = Lane() / 4, t = Lane() % 4;
-    WideBlockOf<F> weights[2];
-    if (4 * step + t < a_.cols / 32) {
-      const uint32_t block = step % 2 * 4 + t;  // of the chunk
-      const uint8_t* const slot = Slot(chunk_stage, g) + block / kBlockParts * F::kBytes;
-      BERTH_UNROLL
-      for (uint32_t r = 0; r < 2; ++r) {
-        const uint32_t head = (rows.heads[r] + step / 2 * kChunkBytes) & rows.head_mask;
-        Load(slot + 8 * r * kSlot, head, block % kBlockParts, &weights[r]);
-      }
-    } else {
-      weights[0].Clear();
-      weights[1].Clear();
-    }
-    const uint8_t* const input = InputStage(step_stage);
-    Quarter<0>(weights, input, pairs, sums);
-    Quarter<1>(weights, input, pairs, sums);
-    Quarter<2>(weights, input, pairs, sums);
-    Quarter<3>(weights, input, pairs, sums);
-  }
-
-  BERTH_CARD_ONLY void Load(const uint8_t* slot, uint32_t head, uint32_t sub,
-                            WideBlockOf<F>* weights) const {
-    if constexpr (kLie<F> == Lie::kAlternate) {
-      if ((head & 2) != 0) {
-        weights->template Load<Reading::kHalves>(slot + head, sub, table_);
-      } else {
-        weights->template Load<Reading::kWords>(slot + head, sub, table_);
-      }
-    } else {
-      weights->template Load<kHow>(slot + head, sub, table_);
-    }
-  }
-
-  // Eight weights of each lane's blocks.
-  template <uint32_t kQuarter>
-  BERTH_CARD_ONLY void Quarter(WideBlockOf<F> (&weights)[2], const uint8_t* input, uint32_t pairs,
-                               float (&sums)[kTiles][4]) {
-    uint32_t one[4], other[4];
-    weights[0].template Take<kQuarter>(levels_, one);
-    weights[1].template Take<kQuarter>(levels_, other);
-    const uint32_t first[4] = {one[0], other[0], one[1], other[1]};
-    const uint32_t second[4] = {one[2], other[2], one[3], other[3]};
-    const uint8_t* const at = input + PieceAt(Lane() / 4, 4 * kQuarter + Lane() % 4);
+    const uint32_t t = Lane() % 4;
+    // Behind the last block: another one, times zero.
+    const bool there = 4 * step + t < a_.cols / 32;
+    const uint32_t block = step % 2 * 4 + (there ? t : 0);  // of the chunk
     BERTH_UNROLL
-    for (uint32_t tile = 0; tile < kTiles; tile += 2) {
-      if (tile * 8 >= pairs) break;
-      FourWords b[2];
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 2; ++i) {
-        b[i] = *reinterpret_cast<const FourWords*>(at + (tile + i) * 8 * kInputBytes);
-      }
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 2; ++i) {
-        MultiplyAdd(sums[tile + i], first, {b[i].words[0], b[i].words[1]});
-      }
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 2; ++i) {
-        MultiplyAdd(sums[tile + i], second, {b[i].words[2], b[i].words[3]});
-      }
+    for (uint32_t r = 0; r < 2; ++r) {
+      weights->rows[r].template Load<kHow>(
+          weights_ + places.rows[r] + block / kBlockParts * F::kBytes, block % kBlockParts, table_);
+      if (!there) weights->rows[r].Clear();
     }
   }
+  // A step's products, which are under way then. Nothing else lies in between: weights that have
+  // been loaded would not stay in registers.
+  BERTH_CARD_ONLY void Multiply(const Places& places, uint32_t step, uint32_t stage, uint32_t tiles,
+                                float (&sums)[kTiles][4]) const {
+    Weights weights;
+    Load(places, step, &weights);
+    uint32_t operands[kPart][4];
+    Take<0>(&weights, operands);
+    BeginProducts(sums, operands, InputsAt(stage, 0), tiles);
+    EndProducts<0>();
+    Take<1>(&weights, operands);
+    BeginProducts(sums, operands, InputsAt(stage, 1), tiles);
+  }
+  // Operands of part kNumber of a step.
+  template <uint32_t kNumber>
+  BERTH_CARD_ONLY void Take(Weights* weights, uint32_t (&to)[kPart][4]) const {
+    BERTH_UNROLL
+    for (uint32_t r = 0; r < 2; ++r) {
+      TakeEight<2 * kNumber>(weights, r, to, 0);
+      TakeEight<2 * kNumber + 1>(weights, r, to, 2);
+    }
+  }
+  template <uint32_t kQuarter>
+  BERTH_CARD_ONLY void TakeEight(Weights* weights, uint32_t r, uint32_t (&to)[kPart][4],
+                                 uint32_t first) const {
+    uint32_t words[4];
+    weights->rows[r].template Take<kQuarter>(levels_, words);
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) to[first + i / 2][2 * (i % 2) + r] = words[i];
+  }
 
+  // What becomes of the lane's two weight rows' products: rows `row` of gate and of up, or `row`
+  // and `row` + 8 of one matrix.
+  struct Outputs {
+    uint32_t row;
+    float scales[2], biases[2];
+  };
+  BERTH_CARD_ONLY Outputs OutputsOf(const WideJob& job) const {
+    Outputs to;
+    to.row = OutputOf(job) + Lane() / 4;
+    BERTH_UNROLL
+    for (uint32_t r = 0; r < 2; ++r) {
+      const bool second = a_.matrices == 2 && r == 1;
+      const float* const scales = second ? a_.scale[1] : a_.scale[0];
+      const float* const biases = second ? a_.bias[1] : a_.bias[0];
+      const uint32_t row = a_.matrices == 2 ? to.row : to.row + 8 * r;
+      to.scales[r] = scales == nullptr ? 1.0f : scales[job.expert];
+      to.biases[r] = biases == nullptr || row >= a_.rows
+                         ? 0.0f
+                         : biases[static_cast<size_t>(job.expert) * a_.rows + row];
+    }
+    return to;
+  }
   BERTH_CARD_ONLY void Store(const WideJob& job, float (&sums)[kTiles][4]) {
-    const uint32_t output = OutputOf(job);
-    if (output >= a_.rows) return;
-    CardUnit unit;
-    unit.expert = job.expert;
-    unit.first = job.first;
-    unit.count = job.count;
-    const uint32_t g = Lane() / 4, t = Lane() % 4;
-    if (job.there) {
-      // The sums move up, so that they stay registers though this is a loop.
-      BERTH_NO_UNROLL
-      for (uint32_t first = 0; first < job.pairs; first += 8) {
+    if (job.weights == kNoWeightRows || OutputOf(job) + Lane() / 4 >= a_.rows) return;
+    const Outputs to = OutputsOf(job);
+    const uint32_t pairs = job.pairs;
+    // The sums move up, so that they stay registers though this is a loop.
+    BERTH_NO_UNROLL
+    for (uint32_t first = Lane() % 4 * 2; first < pairs; first += 16) {
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < 4; ++i) {
+        const uint32_t n = first + i / 2 * 8 + i % 2;
+        if (n >= pairs) continue;
+        StorePair(job, to, n, sums[i / 2][i % 2], sums[i / 2][2 + i % 2]);
+      }
+      BERTH_UNROLL
+      for (uint32_t tile = 0; tile + 2 < kTiles; ++tile) {
         BERTH_UNROLL
-        for (uint32_t i = 0; i < 2; ++i) {
-          const uint32_t n = first + 2 * t + i;
-          if (n >= job.pairs) continue;
-          StorePair(unit, job.first + job.pair + n, output + g, sums[0][i], sums[0][2 + i]);
-        }
-        BERTH_UNROLL
-        for (uint32_t tile = 0; tile + 1 < kTiles; ++tile) {
-          BERTH_UNROLL
-          for (uint32_t i = 0; i < 4; ++i) sums[tile][i] = sums[tile + 1][i];
-        }
+        for (uint32_t i = 0; i < 4; ++i) sums[tile][i] = sums[tile + 2][i];
       }
     }
   }
-
-  // Products of rows `row` (of gate, or of the one matrix) and of the one in the instruction's
-  // other half.
-  BERTH_CARD_ONLY void StorePair(const CardUnit& unit, uint32_t place, uint32_t row, float one,
-                                 float other) {
-    one = Canonical(one);
-    other = Canonical(other);
-    if (a_.matrices == 2) {
-      if (row < a_.rows)
-        StoreActivation(a_, unit.expert, place, row, one, other, DownIsWide(a_, unit));
+  // Of the job's pair n.
+  BERTH_CARD_ONLY void StorePair(const WideJob& job, const Outputs& to, uint32_t n, float one,
+                                 float other) const {
+    const uint32_t number = job.numbers[n];
+    const float weight = a_.weights_before && !a_.down ? a_.weights[number] : 1.0f;
+    one = ApplySiblings(one, weight, to.scales[0], to.biases[0]);
+    other = ApplySiblings(other, weight, to.scales[1], to.biases[1]);
+    if (a_.down) {
+      float* const partial = a_.partials + static_cast<size_t>(number) * a_.rows + to.row;
+      partial[0] = one;
+      if (to.row + 8 < a_.rows) partial[8] = other;
       return;
     }
-    BERTH_NO_UNROLL
-    for (uint32_t r = 0; r < 2; ++r) {
-      const uint32_t self = row + 8 * r;
-      const float product = r == 0 ? one : other;
-      if (self >= a_.rows) continue;
-      if (a_.down) {
-        StorePartial(a_, unit.expert, a_.list.pairs[place], self, product);
-      } else {
-        StoreActivation(a_, unit.expert, place, self, product, product, DownIsWide(a_, unit));
-      }
+    const uint32_t place = job.first + job.pair + n;
+    if (a_.matrices == 2) {
+      StoreHidden(job, place, to.row, one, other);
+    } else {
+      StoreHidden(job, place, to.row, one, one);
+      if (to.row + 8 < a_.rows) StoreHidden(job, place, to.row + 8, other, other);
+    }
+  }
+  BERTH_CARD_ONLY void StoreHidden(const WideJob& job, uint32_t place, uint32_t row, float gate,
+                                   float up) const {
+    const float h = Activate(a_.activation, a_.alpha, a_.limit, gate, up);
+    if (job.count <= a_.h_wide_over) {
+      a_.h[static_cast<size_t>(place) * a_.rows + row] = h;
+      return;
+    }
+    StoreWide(a_.h_wide, place, row, h);
+    if (row + 1 != a_.rows) return;
+    for (uint32_t col = a_.rows; col % kWideColumns != 0; ++col) {
+      StoreWide(a_.h_wide, place, col, 0.0f);
     }
   }
 

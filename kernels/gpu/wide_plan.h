@@ -14,20 +14,25 @@ inline constexpr bool kHasWide = !kDirect;
 
 inline constexpr uint32_t kWideMostPairs = 112;  // of a unit at a time: what registers hold
 inline constexpr uint32_t kWideFewestPairs = 16;
-inline constexpr uint32_t kWideWarpRows = 16;  // of a warp: weight rows of a matrix instruction
+inline constexpr uint32_t kWideInputsAtOnce = 4;  // pieces that a thread copies
+inline constexpr uint32_t kWideWarpRows = 16;     // of a warp: weight rows of a matrix instruction
 inline constexpr uint32_t kWideWeightColumns = 256;  // of weights in a stage
+
+// How a job's weight rows come: not at all where there is no job or its unit has no address; moved
+// to a multiple of 16 where decoders cannot read them as they lie.
+enum WideWeightRows : uint32_t { kNoWeightRows, kWeightRowsAsTheyLie, kWeightRowsMoved };
 
 // What a block works on: a tile of a unit with some of its pairs.
 struct alignas(16) WideJob {
   uint32_t tile;  // its number, of so many
   uint32_t tile_count;
   uint32_t pass, passes;
-  uint32_t unit_at, expert, first, count;          // as CardUnit
-  uint32_t pair, pairs;                            // which of the unit's; no pairs: there is no job
-  uint32_t row;                                    // of the tile
-  bool there;                                      // the unit has an address
-  bool realigned;                                  // its rows are moved to a multiple of 16
-  const uint8_t* inputs[kWideMostPairs];           // rows of activations
+  uint32_t unit_at, expert, first, count;  // as CardUnit
+  uint32_t pair, pairs;                    // which of the unit's; no pairs: there is no job
+  uint32_t row;                            // of the tile
+  uint32_t weights;                        // WideWeightRows
+  uint32_t numbers[kWideMostPairs];        // of these pairs, in the call
+  uint32_t inputs[kWideMostPairs];         // rows of activations, by pieces of 16 bytes
   const uint8_t* rows[kDotWarps * kWideWarpRows];  // weight rows, by warp
 };
 inline constexpr uint32_t kWideJobs = 4;  // the one before, this one and the next two
@@ -36,9 +41,13 @@ inline constexpr uint32_t kWideJobs = 4;  // the one before, this one and the ne
 constexpr uint32_t WideSlotBytes(uint32_t block_bytes, uint32_t block_weights) {
   return (((kWideWeightColumns / block_weights * block_bytes + 30) / 16) | 1) * 16;
 }
+// Of the activations of a step: 16 pieces of 16 bytes a row (MatrixRows), which are so far apart
+// that those of a row lie in different banks.
+BERTH_CARD constexpr uint32_t WidePiecesApart(uint32_t pairs) { return pairs * 16 + 16; }
+BERTH_CARD constexpr uint32_t WideInputBytes(uint32_t pairs) { return 16 * WidePiecesApart(pairs); }
 constexpr size_t WideSharedBytes(uint32_t slot_bytes, uint32_t warps, uint32_t pairs) {
   return kWideJobs * sizeof(WideJob) + size_t{2} * warps * kWideWarpRows * slot_bytes +
-         size_t{2} * pairs * 256;
+         size_t{2} * WideInputBytes(pairs);
 }
 
 }  // namespace berth::kernels::gpu

@@ -13,11 +13,11 @@ namespace berth::kernels::gpu {
 // Of a step: a block of 32 for each of the four lanes that share a row.
 inline constexpr uint32_t kWideColumns = 128;
 
-// Where a column lies in a row. Eight columns of a lane's block together (16 bytes), then the same
-// eight of the other three lanes' blocks.
+// Where a column lies in a row. A matrix instruction takes four columns of each of the four blocks:
+// their first two (four bytes of each), then the other two.
 BERTH_CARD uint32_t WidePlace(uint32_t col) {
-  return col / kWideColumns * kWideColumns + col % 32 / 8 * 32 + col % kWideColumns / 32 * 8 +
-         col % 8;
+  return col / kWideColumns * kWideColumns + col % 32 / 2 * 8 + col % kWideColumns / 32 * 2 +
+         col % 2;
 }
 
 BERTH_CARD void StoreWide(const WideRows& rows, uint32_t row, uint32_t col, float value) {

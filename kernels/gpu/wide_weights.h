@@ -59,14 +59,13 @@ template <typename F>
 class WideWeights {
  public:
   WideWeights() = default;
-  // Of words of zero: zero.
-  BERTH_CARD static WideWeights Zero() {
-    WideWeights zero;
+  // Whatever the words are: zero.
+  BERTH_CARD void Clear() {
+    BERTH_UNROLL
     for (uint32_t i = 0; i < kParts; ++i) {
-      zero.scale_[i] = zero.offset_[i] = 0.0f;
-      zero.pair_[i] = 0;
+      scale_[i] = offset_[i] = 0.0f;
+      pair_[i] = 0;
     }
-    return zero;
   }
   BERTH_CARD explicit WideWeights(const BlockScales& scales) {
     BERTH_UNROLL
@@ -138,10 +137,7 @@ class WideBlockOf {
     F::template Scales<kHow>(at, sub, &scales);
     weights_ = WideWeights<F>(scales);
   }
-  BERTH_CARD void Clear() {
-    weights_ = WideWeights<F>::Zero();
-    for (uint32_t& word : words_) word = 0;
-  }
+  BERTH_CARD void Clear() { weights_.Clear(); }
   // kQuarter 0 to 3, each once, in ascending order.
   template <uint32_t kQuarter>
   BERTH_CARD void Take(const CardTable&, uint32_t (&to)[4]) {
@@ -168,10 +164,7 @@ class WideBlockOf<F, true> {
     if constexpr (F::kKind.scales) s = Mul(s, static_cast<float>(scales.scale[0]));
     scale_ = Bfloat16Pair(s, s);
   }
-  BERTH_CARD void Clear() {
-    scale_ = 0;
-    for (uint32_t& q : q_) q = 0;
-  }
+  BERTH_CARD void Clear() { scale_ = 0; }
   template <uint32_t kQuarter>
   BERTH_CARD void Take(const CardTable& levels, uint32_t (&to)[4]) {
     BERTH_UNROLL

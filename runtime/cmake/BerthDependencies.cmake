@@ -55,7 +55,7 @@ if(NOT "${BERTH_CUDA}" STREQUAL "OFF")
     execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --list-gpu-arch OUTPUT_VARIABLE berth_known
                     ERROR_QUIET)
     if(NOT BERTH_CUDA_ARCHITECTURES)
-      foreach(architecture 80 89 90 120)
+      foreach(architecture 80 89 90a 120)
         if(berth_known MATCHES "compute_${architecture}")
           list(APPEND BERTH_CUDA_ARCHITECTURES ${architecture})
         endif()
