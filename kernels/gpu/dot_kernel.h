@@ -508,7 +508,13 @@ WideKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
        share = EndShare(a, memory.word())) {
     uint32_t turn = share;
     if (units != 0) {
-      turn = WideBlock<F>(a, memory.behind_table(), memory.Table()).Run(units, share);
+      turn =
+          WideBlock<F>(a, memory.behind_table(), memory.Table(), memory.table()).Run(units, share);
+      if constexpr (kHasWidePoints<F>) {
+        static_assert(kWidePointTableWords<F> <= F::kTableWords * kCopies);
+        FillTableCopies<F, kCopies>(memory.table());
+        SyncBlock();
+      }
     }
     const LocalRows local = memory.Local();
     memory.Warp(local).Run(turn, units);

@@ -31,14 +31,19 @@ inline constexpr uint32_t kWideTableBytes = WideLevels<F>::kTableWords * 4 * kWi
 template <typename F>
 class WideBlock {
  public:
-  // `shared`: WideSharedBytes of it.
-  BERTH_CARD_ONLY WideBlock(const ProductArgs& a, uint8_t* shared, const CardTable& table)
+  // `shared`: WideSharedBytes of it. `points`: kWidePointTableWords<F>, to be filled.
+  BERTH_CARD_ONLY WideBlock(const ProductArgs& a, uint8_t* shared, const CardTable& table,
+                            [[maybe_unused]] uint32_t* points)
       : a_(a), jobs_(reinterpret_cast<WideJob*>(shared)), table_(table) {
     auto* const levels = reinterpret_cast<uint32_t*>(shared + kWideJobs * sizeof(WideJob));
     weights_ = shared + kWideJobs * sizeof(WideJob) + kWideTableBytes<F>;
     if constexpr (kHasWideLevels<F>) {
       FillTableCopies<WideLevels<F>, kWideLevelCopies>(levels);
       levels_ = TableOfLane<kWideLevelCopies>(levels);
+    }
+    if constexpr (kHasWidePoints<F>) {
+      FillWidePoints<F>(points, ThreadIndex(), BlockThreads());
+      levels_ = WidePointsOfLane(points, Lane());
     }
     inputs_ = weights_ + 2 * Warps() * kWideWarpRows * kSlot;
     warp_ = ThreadIndex() / kWarp;
@@ -209,26 +214,28 @@ class WideBlock {
     const uint32_t apart = WidePiecesApart(a_.wide_pairs);
     return {InputStage(stage) + part * 2 * kPart * apart, apart};
   }
+  BERTH_CARD_ONLY static void CopyInputs(uint8_t* to, uint32_t apart, const uint8_t* from) {
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < kPiecesOfRow; i += 4) {
+      CopyPiece(to + i * apart, from + 16 * i, 0, 16);
+    }
+  }
   BERTH_CARD_ONLY void FillInputs(uint32_t number, uint32_t step, uint32_t stage) {
     const WideJob& job = Job(number);
     const uint32_t pairs = (job.pairs + 7) / 8 * 8;
-    const uint32_t piece = ThreadIndex() % kPiecesOfRow;
-    const uint8_t* const from =
+    // A thread copies every fourth piece of a row, so that it looks up one place and all copies go
+    // by the same address: one that is overwritten next would have to be waited for.
+    const uint32_t piece = ThreadIndex() % 4;
+    const uint8_t* const at =
         reinterpret_cast<const uint8_t*>(a_.wide.at) + step * kInputBytes + 16 * piece;
-    uint8_t* const to = InputStage(stage) + piece * WidePiecesApart(a_.wide_pairs);
-    const uint32_t apart = BlockThreads() / kPiecesOfRow;
-    for (uint32_t pair = ThreadIndex() / kPiecesOfRow; pair < pairs;
-         pair += kWideInputsAtOnce * apart) {
-      uint32_t rows[kWideInputsAtOnce];
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < kWideInputsAtOnce; ++i) {
-        const uint32_t n = pair + i * apart;
-        rows[i] = job.inputs[n < kWideMostPairs ? n : 0];
-      }
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < kWideInputsAtOnce; ++i) {
-        if (pair + i * apart >= pairs) break;
-        CopyPiece(to + (pair + i * apart) * 16, from + size_t{16} * rows[i], 0, 16);
+    const uint32_t apart = WidePiecesApart(a_.wide_pairs);
+    for (uint32_t pair = ThreadIndex() / 4; pair < pairs; pair += BlockThreads() / 4) {
+      const uint8_t* const from = at + size_t{16} * job.inputs[pair];
+      uint8_t* const to = InputStage(stage) + piece * apart + pair * 16;
+      if (a_.wide_pairs == kWideMostPairs) {
+        CopyInputs(to, WidePiecesApart(kWideMostPairs), from);  // a constant
+      } else {
+        CopyInputs(to, apart, from);
       }
     }
     ClosePieces();
@@ -249,17 +256,21 @@ class WideBlock {
           CopyRealigned(Slot(stage, row), rows[row] + chunk * kChunkBytes, bytes);
         }
       } else {
+        // As activations: every fourth piece of rows g and g + 8.
         constexpr uint32_t kPieces = (kChunkBytes + 30) / 16;
         BERTH_UNROLL
-        for (uint32_t i = 0; i < (kWideWarpRows * kPieces + kWarp - 1) / kWarp; ++i) {
-          const uint32_t row = (i * kWarp + Lane()) / kPieces;
-          const uint32_t at = (i * kWarp + Lane()) % kPieces * 16;
-          if (row >= kWideWarpRows) continue;
+        for (uint32_t r = 0; r < 2; ++r) {
+          const uint32_t row = Lane() / 4 + 8 * r, first = Lane() % 4 * 16;
           const uint8_t* const from = rows[row] + chunk * kChunkBytes;
           const uint32_t head = Head(from), end = head + bytes;
-          if (at >= end) continue;
-          CopyPiece(Slot(stage, row) + at, from - head + at, at < head ? head - at : 0,
-                    end - at < 16 ? end - at : 16);
+          uint8_t* const to = Slot(stage, row) + first;
+          BERTH_UNROLL
+          for (uint32_t i = 0; i < kPieces; i += 4) {
+            const uint32_t at = first + 16 * i;
+            if (at >= end) break;
+            CopyPiece(to + 16 * i, from - head + first + 16 * i, at < head ? head - at : 0,
+                      end - at < 16 ? end - at : 16);
+          }
         }
       }
     }

@@ -14,8 +14,7 @@ inline constexpr bool kHasWide = !kDirect;
 
 inline constexpr uint32_t kWideMostPairs = 112;  // of a unit at a time: what registers hold
 inline constexpr uint32_t kWideFewestPairs = 16;
-inline constexpr uint32_t kWideInputsAtOnce = 4;  // pieces that a thread copies
-inline constexpr uint32_t kWideWarpRows = 16;     // of a warp: weight rows of a matrix instruction
+inline constexpr uint32_t kWideWarpRows = 16;  // of a warp: weight rows of a matrix instruction
 inline constexpr uint32_t kWideWeightColumns = 256;  // of weights in a stage
 
 // How a job's weight rows come: not at all where there is no job or its unit has no address; moved
@@ -27,12 +26,12 @@ struct alignas(16) WideJob {
   uint32_t tile;  // its number, of so many
   uint32_t tile_count;
   uint32_t pass, passes;
-  uint32_t unit_at, expert, first, count;  // as CardUnit
-  uint32_t pair, pairs;                    // which of the unit's; no pairs: there is no job
-  uint32_t row;                            // of the tile
-  uint32_t weights;                        // WideWeightRows
-  uint32_t numbers[kWideMostPairs];        // of these pairs, in the call
-  uint32_t inputs[kWideMostPairs];         // rows of activations, by pieces of 16 bytes
+  uint32_t unit_at, expert, first, count;          // as CardUnit
+  uint32_t pair, pairs;                            // which of the unit's; no pairs: there is no job
+  uint32_t row;                                    // of the tile
+  uint32_t weights;                                // WideWeightRows
+  uint32_t numbers[kWideMostPairs];                // of these pairs, in the call
+  uint32_t inputs[kWideMostPairs];                 // rows of activations, by pieces of 16 bytes
   const uint8_t* rows[kDotWarps * kWideWarpRows];  // weight rows, by warp
 };
 inline constexpr uint32_t kWideJobs = 4;  // the one before, this one and the next two

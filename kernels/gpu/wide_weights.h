@@ -4,6 +4,7 @@
 
 #include "kernels/gpu/formats/card_format.h"
 #include "kernels/gpu/formats/card_nibbles.h"
+#include "kernels/gpu/row_sums.h"
 
 namespace berth::kernels::gpu {
 
@@ -11,6 +12,7 @@ struct CardQ8_0;
 struct CardIq4_Nl;
 struct CardIq4_Xs;
 struct CardMxfp4;
+struct CardIq3_S;
 
 // Weights beyond -64 to 63.
 template <typename F>
@@ -52,6 +54,48 @@ struct WideLevels<CardMxfp4> : WideLevelsOf<LevelsFloat4> {
 template <typename F>
 inline constexpr bool kHasWideLevels = WideLevels<F>::kTableWords != 0;
 inline constexpr uint32_t kWideLevelCopies = 32;  // lanes never meet in a bank
+
+// Formats of points of four odd magnitudes, and signs: a table of the points, two words each. It
+// takes the place of the decoder's own, whose words have the magnitudes as bytes.
+template <typename F>
+inline constexpr bool kHasWidePoints = false;
+template <>
+inline constexpr bool kHasWidePoints<CardIq3_S> = true;
+inline constexpr uint32_t kWidePointWords = 16;  // of a point: 8 copies
+template <typename F>
+inline constexpr uint32_t kWidePointTableWords =
+    kHasWidePoints<F> ? F::kTableWords* kWidePointWords : 0;
+
+// The whole block calls it, and synchronizes then.
+template <typename F>
+BERTH_CARD_ONLY void FillWidePoints(uint32_t* to, uint32_t thread, uint32_t threads) {
+  constexpr uint32_t kParts = kWidePointWords / 4;
+  for (uint32_t i = thread; i < F::kTableWords * kParts; i += threads) {
+    const uint32_t point = F::TableWord(i / kParts);
+    const auto level = [point](uint32_t j) { return static_cast<float>(point >> (8 * j) & 0xff); };
+    const uint32_t low = Bfloat16Pair(level(0), level(1)), high = Bfloat16Pair(level(2), level(3));
+    reinterpret_cast<FourWords*>(to)[i] = {{low, high, low, high}};
+  }
+}
+// Of the lane.
+BERTH_CARD_ONLY CardTable WidePointsOfLane(const uint32_t* table, uint32_t lane) {
+  CardTable points;
+  points.at = table + lane % (kWidePointWords / 2) * 2;
+  points.copies = kWidePointWords;
+  return points;
+}
+// Point number half kHalf of `numbers`.
+template <uint32_t kHalf>
+BERTH_CARD_ONLY TwoWords WidePoint(const CardTable& points, uint32_t numbers) {
+#if defined(BERTH_ON_NVIDIA)
+  const uint32_t address = __dp2a_lo(numbers, (4 * kWidePointWords) << (8 * kHalf),
+                                     static_cast<uint32_t>(__cvta_generic_to_shared(points.at)));
+  return *static_cast<const TwoWords*>(__cvta_shared_to_generic(address));
+#else
+  const uint32_t* const at = points.at + (numbers >> (16 * kHalf) & 0xffff) * kWidePointWords;
+  return {{at[0], at[1]}};
+#endif
+}
 
 // Turns the words of a decoder into BF16, for a block of 32 weights. No conversion of integers,
 // which is slow: bytes are put into the bits of numbers whose last place is 1.
@@ -127,7 +171,12 @@ class WideWeights {
 
 // A lane's 32 weights of a row, as operands of the matrix instruction, eight at a time: weights 0
 // and 1, 2 and 3 and so on of these eight.
-template <typename F, bool kLevels = kHasWideLevels<F>>
+enum class WideWay : uint8_t { kWords, kLevels, kPoints };
+template <typename F>
+inline constexpr WideWay kWideWay = kHasWideLevels<F>   ? WideWay::kLevels
+                                    : kHasWidePoints<F> ? WideWay::kPoints
+                                                        : WideWay::kWords;
+template <typename F, WideWay kWay = kWideWay<F>>
 class WideBlockOf {
  public:
   template <Reading kHow>
@@ -153,7 +202,7 @@ class WideBlockOf {
 // By the table of levels. The table gives a weight of the first half with one of the second, which
 // is kept until its turn.
 template <typename F>
-class WideBlockOf<F, true> {
+class WideBlockOf<F, WideWay::kLevels> {
  public:
   template <Reading kHow>
   BERTH_CARD void Load(const uint8_t* at, uint32_t sub, const CardTable&) {
@@ -197,6 +246,48 @@ class WideBlockOf<F, true> {
   uint32_t q_[4];
   uint32_t later_[8];
   uint32_t scale_;
+};
+
+// By the table of points, IQ3_S.
+template <typename F>
+class WideBlockOf<F, WideWay::kPoints> {
+ public:
+  template <Reading kHow>
+  BERTH_CARD_ONLY void Load(const uint8_t* at, uint32_t sub, const CardTable&) {
+    LoadWords<kHow, 2>(at, 8 * sub, q_);
+    ninths_ = at[66 + sub];
+    signs_ = LoadWord<kHow, 74>(at, 4 * sub);
+    BlockScales scales;
+    F::template Scales<kHow>(at, sub, &scales);
+    const float s = Mul(scales.d[0], static_cast<float>(scales.scale[0]));
+    scale_ = Bfloat16Pair(s, s);
+  }
+  BERTH_CARD_ONLY void Clear() { scale_ = 0; }
+  template <uint32_t kQuarter>
+  BERTH_CARD_ONLY void Take(const CardTable& points, uint32_t (&to)[4]) {
+    constexpr uint32_t kByte = 2 * (kQuarter % 2), kBit = 2 * kQuarter;
+    // The ninth bits of two numbers at bits 8 and 24.
+    const uint32_t ninths = (ninths_ * (1u << (8 - kBit) | 1u << (23 - kBit))) & 0x01000100;
+    const uint32_t numbers = Bytes<kByte, 4, kByte + 1, 4>(q_[kQuarter / 2], 0) | ninths;
+    const TwoWords first = WidePoint<0>(points, numbers);
+    const TwoWords second = WidePoint<1>(points, numbers);
+    const uint32_t signs = Bytes<kQuarter, 4, 4, 4>(signs_, 0);
+    to[0] = MulBfloat16Pairs(Signed<0>(first.words[0], signs), scale_);
+    to[1] = MulBfloat16Pairs(Signed<2>(first.words[1], signs), scale_);
+    to[2] = MulBfloat16Pairs(Signed<4>(second.words[0], signs), scale_);
+    to[3] = MulBfloat16Pairs(Signed<6>(second.words[1], signs), scale_);
+  }
+
+ private:
+  // With bits kBit and kBit + 1 of eight as signs: a multiplication brings them to the tops.
+  template <uint32_t kBit>
+  BERTH_CARD static uint32_t Signed(uint32_t magnitudes, uint32_t signs) {
+    return magnitudes ^ (signs * (1u << (15 - kBit) | 1u << (30 - kBit)) & kTopsOfPair);
+  }
+  static constexpr uint32_t kTopsOfPair = 0x80008000;
+
+  uint32_t q_[2];
+  uint32_t ninths_, signs_, scale_;
 };
 
 }  // namespace berth::kernels::gpu
