@@ -35,8 +35,7 @@ class DotStages {
 
   BERTH_CARD_ONLY bool by_tile() const { return a_.chunk_cols == 0; }
   BERTH_CARD_ONLY uint32_t part_rows() const { return kDotPartRows * a_.passes; }
-  // Weight rows of a tile, outputs of a tile, tiles of a unit.
-  BERTH_CARD_ONLY uint32_t tile_weights() const { return 2 * part_rows(); }
+  // Outputs of a tile, tiles of a unit.
   BERTH_CARD_ONLY uint32_t tile_rows() const { return part_rows() * (a_.matrices == 2 ? 1 : 2); }
   BERTH_CARD_ONLY uint32_t tiles() const { return tiles_; }
 

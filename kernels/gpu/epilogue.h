@@ -28,14 +28,9 @@ BERTH_CARD_ONLY float WithSiblings(const ProductArgs& a, uint32_t matrix, uint32
   return ApplySiblings(product, weight, scale, bias);
 }
 
-// Products of gate and up (of up twice, where there is no gate) of one output and pair. `wide`:
-// down takes the pair's unit wide.
-BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, uint32_t expert, uint32_t place,
-                                     uint32_t row, float gate, float up, bool wide) {
-  const float weight = a.weights_before ? a.weights[a.list.pairs[place]] : 1.0f;
-  const float u = WithSiblings(a, a.matrices - 1, expert, row, weight, up);
-  const float g = a.matrices == 2 ? WithSiblings(a, 0, expert, row, weight, gate) : u;
-  const float h = Activate(a.activation, a.alpha, a.limit, g, u);
+// One output of gate and up, behind the activation. `wide`: down takes the pair's unit wide.
+BERTH_CARD_ONLY void StoreHiddenValue(const ProductArgs& a, uint32_t place, uint32_t row, float h,
+                                      bool wide) {
   if (kDirect || !wide) {
     a.h[static_cast<size_t>(place) * a.rows + row] = h;
     return;
@@ -43,6 +38,16 @@ BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, uint32_t expert, uint
   StoreWide(a.h_wide, place, row, h);
   if (row + 1 != a.rows) return;
   for (uint32_t col = a.rows; col % kWideColumns != 0; ++col) StoreWide(a.h_wide, place, col, 0.0f);
+}
+
+// Products of gate and up (of up twice, where there is no gate) of one output and pair. `wide`:
+// down takes the pair's unit wide.
+BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, uint32_t expert, uint32_t place,
+                                     uint32_t row, float gate, float up, bool wide) {
+  const float weight = a.weights_before ? a.weights[a.list.pairs[place]] : 1.0f;
+  const float u = WithSiblings(a, a.matrices - 1, expert, row, weight, up);
+  const float g = a.matrices == 2 ? WithSiblings(a, 0, expert, row, weight, gate) : u;
+  StoreHiddenValue(a, place, row, Activate(a.activation, a.alpha, a.limit, g, u), wide);
 }
 
 BERTH_CARD_ONLY void StorePartial(const ProductArgs& a, uint32_t expert, uint32_t pair,

@@ -32,15 +32,15 @@ class MatrixBlock {
     const bool fills = ThreadIndex() < kWarp;
     // Stages go on where the share before left them.
     for (uint32_t i = 0; fills && i < a_.depth; ++i) {
-      stages_.Fill(share + i * GridBlocks(), count, (stage_ + i) % a_.depth, nullptr);
+      stages_.Fill(share + i * GridBlocks(), count, (stage_ + i) % a_.depth);
     }
     for (uint32_t number = share; number < count; number += GridBlocks()) {
-      const Tile tile = stages_.Find(number, nullptr);
+      const Tile tile = stages_.Find(number);
       if (fills || kBulkCopies) stages_.Wait(stage_, fill_);
       SyncBlock();
       Take(tile, stage_);
       SyncBlock();
-      if (fills) stages_.Fill(number + a_.depth * GridBlocks(), count, stage_, nullptr);
+      if (fills) stages_.Fill(number + a_.depth * GridBlocks(), count, stage_);
       stage_ = stage_ + 1 < a_.depth ? stage_ + 1 : 0;
       fill_ += stage_ == 0 ? 1 : 0;
     }

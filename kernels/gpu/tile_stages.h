@@ -6,7 +6,6 @@
 #ifndef BERTH_KERNELS_GPU_TILE_STAGES_H_
 #define BERTH_KERNELS_GPU_TILE_STAGES_H_
 
-#include "kernels/gpu/early_units.h"
 #include "kernels/gpu/expert_args.h"
 #include "kernels/gpu/row_sums.h"
 #include "kernels/gpu/staging.h"
@@ -43,7 +42,6 @@ class TileStages {
     // Twice a part, or every row.
     copies_ = a.row_stride == 0 ? 2 : 2 * part_rows();
     tiles_ = (a.rows + tile_rows() - 1) / tile_rows();
-    if constexpr (kDirect) return;
     if (!fills) return;
     if (Lane() == 0) {
       for (uint32_t i = 0; i < a.depth; ++i) InitBarrier(barriers + i, copies_);
@@ -57,10 +55,10 @@ class TileStages {
   // Tiles of a unit.
   BERTH_CARD_ONLY uint32_t tiles() const { return tiles_; }
 
-  BERTH_CARD_ONLY Tile Find(uint32_t number, const EarlyUnits* early) const {
+  BERTH_CARD_ONLY Tile Find(uint32_t number) const {
     Tile tile;
     tile.unit_at = number / tiles_;
-    tile.unit = early != nullptr ? early->At(tile.unit_at) : a_.list.units[tile.unit_at];
+    tile.unit = a_.list.units[tile.unit_at];
     tile.row = number % tiles_ * tile_rows();
     const uint8_t* const last = a_.down ? tile.unit.down : tile.unit.up;
     if (last == nullptr) return tile;
@@ -70,10 +68,9 @@ class TileStages {
   }
 
   // Asks for tile `number`, which is one of `count` or none.
-  BERTH_CARD_ONLY void Fill(uint32_t number, uint32_t count, uint32_t stage,
-                            const EarlyUnits* early) const {
+  BERTH_CARD_ONLY void Fill(uint32_t number, uint32_t count, uint32_t stage) const {
     Tile tile;
-    if (number < count) tile = Find(number, early);
+    if (number < count) tile = Find(number);
     const auto row_bytes = static_cast<uint32_t>(a_.row_bytes[0]);
     const bool realigned = Realigned(tile);
     if (kBulkCopies && !realigned) {
@@ -118,7 +115,6 @@ class TileStages {
 
   // Row 0 of a part, where it is to be read.
   BERTH_CARD_ONLY const uint8_t* RowsOf(const Tile& tile, uint32_t part, uint32_t stage) const {
-    if constexpr (kDirect) return InCardMemory(tile.At(part).from);
     return PartOf(stage, part) + HeadOf(tile.At(part), Realigned(tile));
   }
   BERTH_CARD_ONLY uint32_t row_stride() const {

@@ -160,8 +160,7 @@ class WideBlock {
       return;
     }
     if (self >= kDescribers) return;
-    const uint32_t unit_at = tile / TilesOfUnit();
-    const CardUnit unit = a_.list.units[unit_at];
+    const CardUnit unit = a_.list.units[tile / TilesOfUnit()];
     // As few passes as there can be, alike but for what is left over.
     const uint32_t passes = (unit.count + a_.wide_pairs - 1) / a_.wide_pairs;
     const uint32_t of_pass = ((unit.count + passes - 1) / passes + 7) / 8 * 8;
@@ -188,7 +187,6 @@ class WideBlock {
     to.tile = tile;
     to.pass = pass;
     to.passes = passes;
-    to.unit_at = unit_at;
     to.expert = unit.expert;
     to.first = unit.first;
     to.count = unit.count;
@@ -411,15 +409,7 @@ class WideBlock {
   BERTH_CARD_ONLY void StoreHidden(const WideJob& job, uint32_t place, uint32_t row, float gate,
                                    float up) const {
     const float h = Activate(a_.activation, a_.alpha, a_.limit, gate, up);
-    if (job.count <= a_.h_wide_over) {
-      a_.h[static_cast<size_t>(place) * a_.rows + row] = h;
-      return;
-    }
-    StoreWide(a_.h_wide, place, row, h);
-    if (row + 1 != a_.rows) return;
-    for (uint32_t col = a_.rows; col % kWideColumns != 0; ++col) {
-      StoreWide(a_.h_wide, place, col, 0.0f);
-    }
+    StoreHiddenValue(a_, place, row, h, job.count > a_.h_wide_over);
   }
 
   const ProductArgs& a_;

@@ -26,7 +26,7 @@ struct alignas(16) WideJob {
   uint32_t tile;  // its number, of so many
   uint32_t tile_count;
   uint32_t pass, passes;
-  uint32_t unit_at, expert, first, count;          // as CardUnit
+  uint32_t expert, first, count;                   // as CardUnit
   uint32_t pair, pairs;                            // which of the unit's; no pairs: there is no job
   uint32_t row;                                    // of the tile
   uint32_t weights;                                // WideWeightRows
