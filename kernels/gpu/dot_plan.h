@@ -21,15 +21,18 @@ inline constexpr uint32_t kMostTableBytes = kDirect ? 16 << 10 : 32 << 10;
 inline constexpr uint32_t kMostLocalRows = kDirect ? 0 : 32;
 
 // Products of four weight rows with an activation row, as they wait in shared memory until there is
-// enough for all lanes. A power of two of bytes on a Radeon, where clang 15 makes of a
-// multiplication by others one that the card gets wrong.
-struct alignas(kDirect ? 64 : 16) DotOutput {
+// enough for all lanes.
+struct alignas(16) DotOutput {
   float values[2][4];  // of gate and up, or of the one matrix
   uint32_t row;        // of the matrix; of the others that follow, row_step apart
   uint32_t place;      // of the pair in the list
   uint32_t expert;
   bool wide;  // down takes the pair's unit wide
+  // To a power of two of bytes on a Radeon, where clang 15 makes of a multiplication by others one
+  // that the card gets wrong.
+  uint8_t unused[kDirect ? 19 : 3];
 };
+static_assert(sizeof(DotOutput) == (kDirect ? 64 : 48));
 inline constexpr uint32_t kDotEnough = 8;                            // for all lanes of a warp
 inline constexpr uint32_t kDotOutputs = kDotEnough + 2 * kDotPairs;  // of a warp, at most
 // Units of a share that a block keeps at hand.
