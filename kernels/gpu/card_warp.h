@@ -153,6 +153,19 @@ inline void Pause() {}
 
 #endif
 
+// Four in a row, at a multiple of 16.
+BERTH_CARD_ONLY void LoadSharedFour(const float* at, float (&to)[4]) {
+#if defined(BERTH_ON_NVIDIA)
+  const float4 from = __ldcg(reinterpret_cast<const float4*>(at));
+  to[0] = from.x;
+  to[1] = from.y;
+  to[2] = from.z;
+  to[3] = from.w;
+#else
+  for (int i = 0; i < 4; ++i) to[i] = LoadShared(at + i);
+#endif
+}
+
 BERTH_CARD_ONLY uint32_t Lane() { return ThreadIndex() % kWarp; }
 BERTH_CARD_ONLY float LaneXor(float value, uint32_t lanes) {
   return FloatOf(LaneXor(BitsOf(value), lanes));

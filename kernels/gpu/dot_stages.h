@@ -108,7 +108,8 @@ class DotStages {
     if constexpr (kLie<F> == Lie::kAny) return false;
     const auto low = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(matrices.first));
     const auto other = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(matrices.second));
-    return ((low ^ other) & 3) != 0 || (low & (kLie<F> == Lie::kWords ? 3 : 1)) != 0;
+    constexpr uint32_t kMask = kRowAlign<F> - 1;
+    return ((low ^ other) & 3) != 0 || ((low | other) & kMask) != 0;
   }
   BERTH_CARD_ONLY static uint32_t HeadOf(const uint8_t* from, bool realigned) {
     return realigned ? 0 : Head(from);

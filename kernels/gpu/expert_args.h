@@ -8,6 +8,7 @@
 #include "berth/types.h"
 #include "kernels/expert/expert_spec.h"
 #include "kernels/expert/grouped_call.h"
+#include "kernels/gpu/card_code.h"
 
 namespace berth::kernels::gpu {
 
@@ -34,9 +35,16 @@ struct WorkList {
   uint32_t* pairs = nullptr;  // row * top_k + k, by place
 };
 
+// Where block `block` of 32 columns lies in a row of ByteRows: of eight blocks the even ones come
+// before the odd ones. What the four lanes that share a weight row read at once (row_sums.h) then
+// lies in different banks of shared memory.
+BERTH_CARD uint32_t PlaceApart(uint32_t block) {
+  return (block & ~7u) | ((block & 1) << 2) | ((block & 7) >> 1);
+}
+
 // Rows in 8 bits (docs/arithmetic.md). Blocks beyond the columns are not set.
 struct ByteRows {
-  int8_t* q = nullptr;      // [rows][stride]
+  int8_t* q = nullptr;      // [rows][stride], blocks at PlaceApart
   float* d = nullptr;       // [rows][stride / 32]
   float* s = nullptr;       // [rows][stride / 32]: d * (sum of q)
   float* halves = nullptr;  // [rows][stride / 16]: d * (sum of 16 q)
@@ -79,6 +87,18 @@ struct PrepareArgs {
   WideRows wide;              // at null: none
   uint32_t* turns = nullptr;  // ProductArgs::turns, to be set to zero
 };
+
+// Pairs that are compared with each other; more than that are counted by expert.
+inline constexpr uint32_t kFewPairs = 256;
+
+// Words of shared memory that the work list is made in: whole groups of four, which compilers may
+// read at once.
+inline uint32_t WorkListWords(const PrepareArgs& a) {
+  const uint32_t words = a.units != nullptr          ? a.unit_count
+                         : a.pair_count <= kFewPairs ? 3 * a.pair_count
+                                                     : 2 * a.experts;
+  return (words + 3) / 4 * 4;
+}
 
 // Products of one or two matrices per unit with all of its rows, and what becomes of them.
 struct ProductArgs {

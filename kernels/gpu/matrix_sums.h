@@ -52,7 +52,7 @@ BERTH_CARD_ONLY void AddMatrixBlock(const MatrixWeights& weights, const BlockSca
   BERTH_UNROLL
   for (uint32_t n = 0; n < kTiles; ++n) {
     const auto* const q =
-        reinterpret_cast<const uint32_t*>(rows.bytes.q + rows.values[n] + block * 32);
+        reinterpret_cast<const uint32_t*>(rows.bytes.q + rows.values[n] + PlaceApart(block) * 32);
     int32_t c[2][4];
     if constexpr (kTwoSums<F>) {
       MatrixDot(c[0], weights.a[0], weights.a[1], q[t], kStart);

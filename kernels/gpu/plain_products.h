@@ -34,8 +34,10 @@ BERTH_CARD_ONLY void PlainSums(const PlainCall& call, float (&sums)[kPlainPairs]
     F::template Scales<Reading::kBytes>(at, b % kParts, &scales);
     const BlockFactors<F> factors(scales);
     for (uint32_t n = 0; n < kPlainPairs; ++n) {
-      const size_t block = static_cast<size_t>(call.inputs[n]) * (rows.stride / 32) + b;
-      const auto* const words = reinterpret_cast<const uint32_t*>(rows.q + block * 32);
+      const size_t first = static_cast<size_t>(call.inputs[n]) * (rows.stride / 32);
+      const size_t block = first + b;
+      const auto* const words =
+          reinterpret_cast<const uint32_t*>(rows.q + (first + PlaceApart(b)) * 32);
       uint32_t q[8];
       for (uint32_t i = 0; i < 8; ++i) q[i] = words[i];
       factors.Step(DotBlock<F>(w, q), rows.d[block], rows.s + block, rows.halves + 2 * block,

@@ -26,20 +26,25 @@ constexpr Lie LieOf() {
 }
 template <typename F>
 inline constexpr Lie kLie = LieOf<F>();
+// What rows begin at a multiple of, so that blocks lie as they say; weights that lie otherwise are
+// moved as they come.
+template <typename F>
+inline constexpr uint32_t kRowAlign = kLie<F> == Lie::kAny     ? 1
+                                      : kLie<F> != Lie::kWords ? 2
+                                      : F::kBytes % 16 == 0    ? 16
+                                      : F::kBytes % 8 == 0     ? 8
+                                                               : 4;
 
-// Rows of activations by their offsets in columns.
+// Rows of activations by their offsets in columns; bytes.q: moved by LaneApart.
 template <uint32_t kRows>
 struct RowInputs {
   ByteRows bytes;
   uint32_t offsets[kRows];
 };
+// Block 2 p + 8 i, the first of two of lane p, lies p blocks before its number (PlaceApart), the
+// second one four behind the first.
+BERTH_CARD int8_t* LaneApart(int8_t* q, uint32_t pair) { return q - 32 * pair; }
 
-struct alignas(16) FourWords {
-  uint32_t words[4];
-};
-struct alignas(8) TwoWords {
-  uint32_t words[2];
-};
 struct alignas(8) TwoFloats {
   float values[2];
 };
@@ -68,7 +73,7 @@ BERTH_CARD_ONLY void AddBlocks(const uint32_t (&w)[2][8], const BlockScales (&sc
     }
     BERTH_UNROLL
     for (uint32_t h = 0; h < kBlocks; ++h) {
-      const FourWords low = q[2 * h], high = q[2 * h + 1];
+      const FourWords low = q[8 * h], high = q[8 * h + 1];
       const uint32_t words[8] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
                                  high.words[0], high.words[1], high.words[2], high.words[3]};
       factors[h].Step(DotBlock<F>(w[h], words), d.values[h], s.values + h, halves.values + 2 * h,
@@ -149,8 +154,10 @@ BERTH_CARD_ONLY void AddAlternating(const uint8_t* row, uint32_t pair, uint32_t 
 // where the format's blocks lie anyhow.
 template <typename F, uint32_t kRows>
 BERTH_CARD_ONLY void AddRow(const uint8_t* row, uint32_t pair, uint32_t blocks, uint32_t odd,
-                            const CardTable& table, const RowInputs<kRows>& rows,
+                            const CardTable& table, const RowInputs<kRows>& inputs,
                             float (&sums)[kRows][2]) {
+  RowInputs<kRows> rows = inputs;
+  rows.bytes.q = LaneApart(rows.bytes.q, pair);
   if constexpr (kLie<F> == Lie::kAlternate) {
     AddAlternating<F, kRows>(row, pair, blocks, odd, table, rows, sums);
   } else if constexpr (kLie<F> == Lie::kPairs) {
@@ -160,7 +167,10 @@ BERTH_CARD_ONLY void AddRow(const uint8_t* row, uint32_t pair, uint32_t blocks, 
       AddSmallBlocks<F, Reading::kWords, kRows>(row, pair, blocks, table, rows, sums);
     }
   } else {
-    constexpr Reading kHow = kLie<F> == Lie::kAny ? Reading::kBytes : Reading::kWords;
+    constexpr Reading kHow = kLie<F> == Lie::kAny ? Reading::kBytes
+                             : kRowAlign<F> == 16 ? Reading::kSixteens
+                             : kRowAlign<F> == 8  ? Reading::kEights
+                                                  : Reading::kWords;
     AddSmallBlocks<F, kHow, kRows>(row, pair, blocks, table, rows, sums);
   }
 }

@@ -36,14 +36,19 @@ gpuError_t gpuLaunch(void (*kernel)(P...), uint32_t blocks, uint32_t threads, si
   }
   return cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
-// Once per kernel and card, before its first launch with as much shared memory.
+// Once per kernel and card, before its first launch with as much shared memory. All kernels ask for
+// as much of a multiprocessor's cache as shared memory: it is not cut anew between two launches,
+// which would have to wait for each other.
 template <typename... P>
 gpuError_t gpuPrepareKernel(void (*kernel)(P...), size_t shared_bytes) {
   cudaFuncAttributes attributes;  // asking loads the kernel
-  const cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+  cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
   if (error != cudaSuccess) return error;
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              static_cast<int>(shared_bytes));
+  error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared_bytes));
+  if (error != cudaSuccess) return error;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                              cudaSharedmemCarveoutMaxShared);
 }
 #endif
 

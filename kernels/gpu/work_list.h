@@ -1,6 +1,9 @@
 // The work list of a grouped call, by one block: units in the order of their numbers of pairs, most
 // first, and pairs in the order of their units. Of up to 32 pairs of router ids, units come in the
 // order in which they are first met, which a warp finds by itself (early_units.h).
+//
+// What other launches wrote is read past this multiprocessor's own cache: the list may be made
+// before the last one of them has ended (few_kernel.h).
 #ifndef BERTH_KERNELS_GPU_WORK_LIST_H_
 #define BERTH_KERNELS_GPU_WORK_LIST_H_
 
@@ -10,8 +13,6 @@
 namespace berth::kernels::gpu {
 
 inline constexpr uint32_t kListThreads = 512;
-// Pairs that are compared with each other; more than that are counted by expert.
-inline constexpr uint32_t kFewPairs = 256;
 
 // The lowest unit without an address stays.
 BERTH_CARD_ONLY void ReportFailed(const PrepareArgs& a, UnitIndex unit) {
@@ -62,28 +63,47 @@ BERTH_CARD_ONLY Rank RankOf(const uint32_t* counts, uint32_t count, uint32_t sel
   return rank;
 }
 
+// The pointer table's entry of a unit.
+BERTH_CARD_ONLY const std::byte* AddressOf(const PrepareArgs& a, UnitIndex unit) {
+  const auto* const entries = reinterpret_cast<const uint64_t*>(a.table);
+  return reinterpret_cast<const std::byte*>(LoadShared(entries + unit));
+}
+BERTH_CARD_ONLY WaveUnit UnitOf(const WaveUnit& at) {
+  WaveUnit unit;
+  unit.unit = LoadShared(&at.unit);
+  unit.expert = LoadShared(&at.expert);
+  unit.first_pair = LoadShared(&at.first_pair);
+  unit.address = reinterpret_cast<const std::byte*>(
+      LoadShared(reinterpret_cast<const uint64_t*>(&at.address)));
+  const auto* const from = reinterpret_cast<const int64_t*>(&at.shifts);
+  auto* const to = reinterpret_cast<int64_t*>(&unit.shifts);
+  for (uint32_t i = 0; i < 3; ++i) to[i] = LoadShared(from + i);
+  return unit;
+}
+
 // `shared`: words, one per unit.
 BERTH_CARD_ONLY void ListWave(const PrepareArgs& a, uint32_t* shared) {
   for (uint32_t i = ThreadIndex(); i < a.unit_count; i += BlockThreads()) {
-    shared[i] = a.units[i].pair_count;
+    shared[i] = LoadShared(&a.units[i].pair_count);
   }
   SyncBlock();
   for (uint32_t i = ThreadIndex(); i < a.unit_count; i += BlockThreads()) {
     if (shared[i] == 0) continue;
-    const WaveUnit& unit = a.units[i];
+    const WaveUnit unit = UnitOf(a.units[i]);
     const Rank rank = RankOf(shared, a.unit_count, i, true);
-    const std::byte* const address = unit.address != nullptr ? unit.address : a.table[unit.unit];
+    const std::byte* const address =
+        unit.address != nullptr ? unit.address : AddressOf(a, unit.unit);
     StoreUnit(a, rank.at, unit.unit, unit.expert, address,
               reinterpret_cast<const int64_t*>(&unit.shifts), rank.first, shared[i]);
     for (uint32_t k = 0; k < shared[i]; ++k) {
-      a.list.pairs[rank.first + k] = a.pairs[unit.first_pair + k];
+      a.list.pairs[rank.first + k] = LoadShared(a.pairs + unit.first_pair + k);
     }
   }
 }
 
 // An expert that there is, or kNoExpert.
 BERTH_CARD_ONLY int32_t ExpertOf(const PrepareArgs& a, uint32_t pair) {
-  const int32_t id = a.ids[pair];
+  const int32_t id = LoadShared(a.ids + pair);
   if (id >= 0 && static_cast<uint32_t>(id) >= a.experts) {
     ReportFailed(a, a.first_unit + static_cast<uint32_t>(id));
     return kNoExpert;
@@ -102,7 +122,7 @@ BERTH_CARD_ONLY void ListFewPairs(const PrepareArgs& a, uint32_t* shared) {
   const int32_t id = there ? ExpertOf(a, self) : kNoExpert;
   // Asked for now, needed later.
   const std::byte* const address =
-      id == kNoExpert ? nullptr : a.table[a.first_unit + static_cast<uint32_t>(id)];
+      id == kNoExpert ? nullptr : AddressOf(a, a.first_unit + static_cast<uint32_t>(id));
   if (there) ids[self] = id;
   SyncBlock();
   uint32_t leader = self, before = 0, count = 0;
@@ -142,7 +162,7 @@ BERTH_CARD_ONLY void ListManyPairs(const PrepareArgs& a, uint32_t* shared) {
     if (counts[e] == 0) continue;
     const Rank rank = RankOf(counts, a.experts, e, true);
     const UnitIndex unit = a.first_unit + e;
-    StoreUnit(a, rank.at, unit, e, a.table[unit], nullptr, rank.first, counts[e]);
+    StoreUnit(a, rank.at, unit, e, AddressOf(a, unit), nullptr, rank.first, counts[e]);
     next[e] = rank.first;
   }
   SyncBlock();
@@ -163,14 +183,6 @@ BERTH_CARD_ONLY void MakeWorkList(const PrepareArgs& a, uint32_t* shared) {
   } else {
     ListManyPairs(a, shared);
   }
-}
-
-// Words of shared memory: whole groups of four, which compilers may read at once.
-inline uint32_t WorkListWords(const PrepareArgs& a) {
-  const uint32_t words = a.units != nullptr          ? a.unit_count
-                         : a.pair_count <= kFewPairs ? 3 * a.pair_count
-                                                     : 2 * a.experts;
-  return (words + 3) / 4 * 4;
 }
 
 }  // namespace berth::kernels::gpu

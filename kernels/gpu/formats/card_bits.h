@@ -24,14 +24,21 @@ namespace berth::kernels::gpu {
 
 // What is known of the address of a block when code is generated.
 enum class Reading : uint8_t {
-  kWords,   // a multiple of 4
-  kHalves,  // 2 more than a multiple of 4
-  kEvens,   // a multiple of 2: hardly dearer than kHalves
-  kBytes,   // nothing
+  kSixteens,  // a multiple of 16
+  kEights,    // a multiple of 8
+  kWords,     // a multiple of 4
+  kHalves,    // 2 more than a multiple of 4
+  kEvens,     // a multiple of 2: hardly dearer than kHalves
+  kBytes,     // nothing
 };
 
 // What is known `bytes` further on.
 BERTH_CARD constexpr Reading After(Reading how, uint32_t bytes) {
+  if (how == Reading::kSixteens && bytes % 16 == 0) return how;
+  if (how == Reading::kSixteens || how == Reading::kEights) {
+    if (bytes % 8 == 0) return Reading::kEights;
+    how = Reading::kWords;
+  }
   if (how == Reading::kBytes || bytes % 4 == 0) return how;
   if (bytes % 2 != 0) return Reading::kBytes;
   if (how == Reading::kEvens) return how;
@@ -91,8 +98,32 @@ BERTH_CARD Cut CutAt(const uint8_t* at) {
   }
 }
 
+struct alignas(16) FourWords {
+  uint32_t words[4];
+};
+struct alignas(8) TwoWords {
+  uint32_t words[2];
+};
+// A piece at a time, at multiples of its size.
+template <typename Piece, uint32_t kCount>
+BERTH_CARD void LoadPieces(const uint8_t* at, uint32_t (&words)[kCount]) {
+  constexpr uint32_t kPiece = sizeof(Piece) / 4;
+  BERTH_UNROLL
+  for (uint32_t i = 0; i < kCount; i += kPiece) {
+    Piece piece;
+#if defined(BERTH_ON_NVIDIA)
+    piece = *reinterpret_cast<const Piece*>(at + 4 * i);
+#else
+    std::memcpy(&piece, at + 4 * i, sizeof(piece));
+#endif
+    BERTH_UNROLL
+    for (uint32_t k = 0; k < kPiece; ++k) words[i + k] = piece.words[k];
+  }
+}
+
 // kCount words of 4 bytes, lowest byte first, from kAt + `further` behind the block at `at` on;
-// `further` is a multiple of 4. A Radeon reads words at any address.
+// `further` is a multiple of 4, and of 4 kCount, 16 at most, where addresses are of 8 or 16. A
+// Radeon reads words at any address.
 template <Reading kHow, uint32_t kAt, uint32_t kCount>
 BERTH_CARD void LoadWords(const uint8_t* at, uint32_t further, uint32_t (&words)[kCount]) {
 #if defined(BERTH_ON_RADEON)
@@ -103,7 +134,13 @@ BERTH_CARD void LoadWords(const uint8_t* at, uint32_t further, uint32_t (&words)
   BERTH_UNROLL
   for (uint32_t i = 0; i < kCount; ++i) words[i] = loaded.at[i];
 #else
-  if constexpr (After(kHow, kAt) == Reading::kWords) {
+  constexpr Reading kFrom = After(kHow, kAt);
+  if constexpr (kFrom == Reading::kSixteens && kCount % 4 == 0) {
+    LoadPieces<FourWords>(at + kAt + further, words);
+  } else if constexpr ((kFrom == Reading::kSixteens || kFrom == Reading::kEights) &&
+                       kCount % 2 == 0) {
+    LoadPieces<TwoWords>(at + kAt + further, words);
+  } else if constexpr (kFrom <= Reading::kWords) {
     BERTH_UNROLL
     for (uint32_t i = 0; i < kCount; ++i) words[i] = LoadAligned(at + kAt + further + 4 * i);
   } else {

@@ -22,8 +22,9 @@ BERTH_CARD uint32_t JoinNibbles(uint32_t first, uint32_t second, uint32_t shift)
 }
 
 // NVIDIA's pipe for permutes and logic has less time for a block than these formats would like to
-// have: there levels are looked up in shared memory, two at a time, and put together on other
-// pipes. Radeon's shared memory is slower, its permutes are faster.
+// have, and so has its shared memory: of a block's levels half are looked up there, two at a time,
+// and put together on other pipes, the other half are permuted. Radeon's shared memory is slower,
+// its permutes are faster.
 inline constexpr bool kLevelsByTable = kNibbleSelectors;
 
 // Sixteen levels, four to a word, the first in the lowest byte.
@@ -34,11 +35,18 @@ struct Levels {
   BERTH_CARD static uint32_t TableWord(uint32_t i) { return Level(i & 15) | Level(i >> 4) << 16; }
 
   // The levels that the nibbles of q number.
+  template <bool kByTable = kLevelsByTable>
   BERTH_CARD static Nibbles Of(uint32_t q, const CardTable& table) {
-    if constexpr (kLevelsByTable) {
+    if constexpr (kByTable) {
       const uint32_t first = table.OfByte<1>(q) * 256 + table.OfByte<0>(q);
       const uint32_t second = table.OfByte<3>(q) * 256 + table.OfByte<2>(q);
       return {Bytes<0, 1, 4, 5>(first, second), Bytes<2, 3, 6, 7>(first, second)};
+    } else if constexpr (kNibbleSelectors) {
+      const uint32_t among_eight = q & 0x77777777;
+      const uint32_t choice = 0x32103210 | ((q >> 1) & 0x44444444);
+      const uint32_t first = OfFour(among_eight, choice);
+      const uint32_t second = OfFour(among_eight >> 16, choice >> 16);
+      return {Bytes<0, 2, 4, 6>(first, second), Bytes<1, 3, 5, 7>(first, second)};
     } else {
       return {OfLow(q), OfLow(q >> 4)};
     }
@@ -51,6 +59,10 @@ struct Levels {
   }
   // Each number among the lower eight levels and among the upper ones by its low three bits, then
   // the fourth bit chooses.
+  BERTH_CARD static uint32_t OfFour(uint32_t among_eight, uint32_t choice) {
+    return PermuteNibbles(PermuteNibbles(kWord0, kWord1, among_eight),
+                          PermuteNibbles(kWord2, kWord3, among_eight), choice);
+  }
   BERTH_CARD static uint32_t OfLow(uint32_t q) {
     const uint32_t among_eight = q & 0x07070707;
     const uint32_t choice = 0x03020100 | ((q >> 1) & 0x04040404);
@@ -72,10 +84,13 @@ BERTH_CARD void LevelWords(const uint8_t* at, uint32_t further, const CardTable&
   uint32_t q[4];
   LoadWords<kHow, kAt>(at, further, q);
   BERTH_UNROLL
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 4; i += 2) {
     const Nibbles levels = Levels::Of(q[i], table);
     words[i] = levels.low;
     words[4 + i] = levels.high;
+    const Nibbles next = Levels::template Of<false>(q[i + 1], table);
+    words[i + 1] = next.low;
+    words[5 + i] = next.high;
   }
 }
 template <typename Levels, Reading kHow, uint32_t kAt>

@@ -158,6 +158,13 @@ class CardFormats : public ::testing::Test {
       CheckBlock<Reading::kBytes>(blocks.at(), group, block);
       if (first % 2 == 0) CheckBlock<Reading::kEvens>(blocks.at(), group, block);
       if (first % 4 == 0) CheckBlock<Reading::kWords>(blocks.at(), group, block);
+      // Of formats whose rows then lie so, too.
+      if constexpr (Decoder::kBytes % 8 == 0) {
+        if (first % 8 == 0) CheckBlock<Reading::kEights>(blocks.at(), group, block);
+      }
+      if constexpr (Decoder::kBytes % 16 == 0) {
+        if (first % 16 == 0) CheckBlock<Reading::kSixteens>(blocks.at(), group, block);
+      }
       if (first % 4 == 2) CheckBlock<Reading::kHalves>(blocks.at(), group, block);
       if (this->HasFailure()) return;
     }
