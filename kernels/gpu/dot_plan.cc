@@ -27,13 +27,6 @@ constexpr uint32_t kColumnStep = 512;
 constexpr uint32_t kShortRow = 1024;  // columns
 constexpr uint32_t kMostPasses = 4;
 
-const TunedKernels* Find(TensorType type) {
-  for (const TunedKernels* kernels : kKernels) {
-    if (kernels->type == type) return kernels;
-  }
-  return nullptr;
-}
-
 // Of a row in a stage that holds stretches of rows: an odd number of pieces of 16 bytes, so that
 // the loads of eight lanes meet different banks; up to 15 bytes in front.
 uint64_t SlotBytes(uint64_t bytes) { return ((bytes + 30) / 16 | 1) * 16; }
@@ -157,7 +150,7 @@ uint64_t WideBytes(const TunedKernels& kernels, uint32_t warps, uint32_t pairs) 
 }
 
 const TunedKernels* FindFor(const ProductArgs& args) {
-  const TunedKernels* const kernels = Find(args.types[0]);
+  const TunedKernels* const kernels = FindTunedKernels(args.types[0]);
   const bool alike = args.matrices == 1 ||
                      (args.types[0] == args.types[1] && args.row_bytes[0] == args.row_bytes[1]);
   // Kernels count a matrix's bytes in 32 bits.
@@ -167,12 +160,22 @@ const TunedKernels* FindFor(const ProductArgs& args) {
 
 }  // namespace
 
+const TunedKernels* FindTunedKernels(TensorType type) {
+  for (const TunedKernels* kernels : kKernels) {
+    if (kernels->type == type) return kernels;
+  }
+  return nullptr;
+}
+
 gpuError_t PrepareTunedKernels() {
   size_t block_bytes = 0;
   gpuError_t error = gpuBlockSharedBytes(&block_bytes);
   for (const TunedKernels* kernels : kKernels) {
     if (error == gpuSuccess) error = kernels->dots.prepare(block_bytes);
     for (const TunedKernel* kernel : {&kernels->matrices, &kernels->wide}) {
+      if (error == gpuSuccess && kernel->prepare != nullptr) error = kernel->prepare(block_bytes);
+    }
+    for (const FewKernel* kernel : {&kernels->few_gate_up, &kernels->few_down}) {
       if (error == gpuSuccess && kernel->prepare != nullptr) error = kernel->prepare(block_bytes);
     }
   }
@@ -199,7 +202,7 @@ uint32_t WidePairs(const ProductArgs& args) {
   planned.wide_over = 0;
   planned.wide_pairs = kWideFewestPairs;
   if (PlanTuned(false, 1, &planned) != Tuned::kDots) return 0;
-  const TunedKernels& kernels = *Find(args.types[0]);
+  const TunedKernels& kernels = *FindTunedKernels(args.types[0]);
   uint32_t pairs = kWideMostPairs;
   while (pairs >= kWideFewestPairs && WideBytes(kernels, planned.warps, pairs) > block_bytes) {
     pairs -= 16;
@@ -209,7 +212,7 @@ uint32_t WidePairs(const ProductArgs& args) {
 
 gpuError_t LaunchTuned(Tuned tuned, const ProductArgs& args, uint32_t processors,
                        gpuStream_t stream) {
-  const TunedKernels& kernels = *Find(args.types[0]);
+  const TunedKernels& kernels = *FindTunedKernels(args.types[0]);
   const TunedKernel& kernel = tuned == Tuned::kMatrices     ? kernels.matrices
                               : args.wide_over != kNoneWide ? kernels.wide
                                                             : kernels.dots;

@@ -40,14 +40,18 @@ BERTH_CARD_ONLY void StoreHiddenValue(const ProductArgs& a, uint32_t place, uint
   for (uint32_t col = a.rows; col % kWideColumns != 0; ++col) StoreWide(a.h_wide, place, col, 0.0f);
 }
 
-// Products of gate and up (of up twice, where there is no gate) of one output and pair. `wide`:
-// down takes the pair's unit wide.
-BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, uint32_t expert, uint32_t place,
-                                     uint32_t row, float gate, float up, bool wide) {
-  const float weight = a.weights_before ? a.weights[a.list.pairs[place]] : 1.0f;
+// Products of gate and up (of up twice, where there is no gate) of one output and pair. `weight`:
+// of the input; `wide`: down takes the pair's unit wide.
+BERTH_CARD_ONLY void StoreWeighted(const ProductArgs& a, uint32_t expert, uint32_t place,
+                                   uint32_t row, float weight, float gate, float up, bool wide) {
   const float u = WithSiblings(a, a.matrices - 1, expert, row, weight, up);
   const float g = a.matrices == 2 ? WithSiblings(a, 0, expert, row, weight, gate) : u;
   StoreHiddenValue(a, place, row, Activate(a.activation, a.alpha, a.limit, g, u), wide);
+}
+BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, uint32_t expert, uint32_t place,
+                                     uint32_t row, float gate, float up, bool wide) {
+  const float weight = a.weights_before ? a.weights[a.list.pairs[place]] : 1.0f;
+  StoreWeighted(a, expert, place, row, weight, gate, up, wide);
 }
 
 BERTH_CARD_ONLY void StorePartial(const ProductArgs& a, uint32_t expert, uint32_t pair,
