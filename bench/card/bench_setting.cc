@@ -56,12 +56,14 @@ Result<BenchBuffers> BenchBuffers::Create(const CardInfo& card, const CardStream
 
 Result<BenchSetting> BenchSetting::Create(const CardInfo& card, const CardStream& stream,
                                           const BenchLayers& layers, BenchBuffers* buffers,
-                                          std::string routing_name, BenchRouting routing) {
+                                          std::string routing_name, BenchRouting routing,
+                                          const kernels::KernelChoice& kernel) {
   BenchSetting made;
   made.layers_ = &layers;
   made.buffers_ = buffers;
   made.routing_name_ = std::move(routing_name);
   made.routing_ = std::move(routing);
+  made.kernel_ = kernel;
   BERTH_ASSIGN_OR_RETURN(made.ids_, Upload(stream, made.routing_.ids, "router ids"));
   const std::vector<int32_t> nobody(made.routing_.ids.size(), kNoExpert);
   BERTH_ASSIGN_OR_RETURN(made.nobody_, Upload(stream, nobody, "router ids"));
@@ -84,8 +86,8 @@ Status BenchSetting::Capture(const CardInfo& card, const CardStream& stream) {
   };
   // By value: the setting itself may move before a replay that calls them again.
   const BenchLayers* const layers = layers_;
-  const auto calls = [layers, buffers = buffers_, rows = routing_.rows, top_k = routing_.top_k](
-                         const std::byte* const* table, const int32_t* ids) {
+  const auto calls = [layers, buffers = buffers_, rows = routing_.rows, top_k = routing_.top_k,
+                      kernel = kernel_](const std::byte* const* table, const int32_t* ids) {
     return [=](gpuStream_t on) -> Status {
       kernels::gpu::CardCall call;
       call.layer.spec = &layers->spec();
@@ -94,6 +96,7 @@ Status BenchSetting::Capture(const CardInfo& card, const CardStream& stream) {
       call.x = buffers->x.as<const float>();
       call.weights = buffers->weights.as<const float>();
       call.table = table;
+      call.kernel = kernel;
       call.partials = buffers->partials.as<float>();
       call.y = buffers->y.as<float>();
       call.failed_unit = buffers->failed.as<uint32_t>();

@@ -43,10 +43,12 @@ class BenchSetting {
   // Captures. What it points to must outlive it.
   static Result<BenchSetting> Create(const CardInfo& card, const CardStream& stream,
                                      const BenchLayers& layers, BenchBuffers* buffers,
-                                     std::string routing_name, BenchRouting routing);
+                                     std::string routing_name, BenchRouting routing,
+                                     const kernels::KernelChoice& kernel);
 
   const std::string& routing_name() const { return routing_name_; }
   const BenchRouting& routing() const { return routing_; }
+  const kernels::KernelChoice& kernel() const { return kernel_; }
 
   // One replay; its microseconds a layer join those of the variant.
   Status Measure(const CardStream& stream, Variant variant);
@@ -69,6 +71,7 @@ class BenchSetting {
   BenchBuffers* buffers_ = nullptr;
   std::string routing_name_;
   BenchRouting routing_;
+  kernels::KernelChoice kernel_;
   CardMemory ids_, nobody_, units_;
   std::vector<uint32_t> unit_counts_;  // by layer
   std::array<std::optional<Replay>, kVariants> replays_;

@@ -56,6 +56,7 @@ struct Options {
   double seconds = 1.5;
   uint32_t exact_rows = kernels::Arithmetic().exact_rows;
   bool plain = false;
+  std::vector<std::string> kernels = {"auto"};
   double operations = 790e12;  // an H200 in bf16, measured by a large matrix product
   std::string against;
   std::string json;
@@ -167,16 +168,23 @@ class Bench {
     BERTH_ASSIGN_OR_RETURN(BenchBuffers made, BenchBuffers::Create(card_, stream_, sizes,
                                                                    arithmetic, !options_.plain));
     buffers->emplace(std::move(made));
-    for (auto& [name, routing] : all) {
-      BERTH_ASSIGN_OR_RETURN(
-          BenchSetting setting,
-          BenchSetting::Create(card_, stream_, layers, &**buffers, name, std::move(routing)));
-      cells->push_back({std::move(setting)});
-      Cell& cell = cells->back();
-      const std::string where = name + ", " + std::to_string(cell.setting.routing().rows) + " rows";
-      BERTH_RETURN_IF_ERROR(cell.setting.Check(stream_, &cell.same_bits).Annotate(where));
-      BERTH_ASSIGN_OR_RETURN(cell.hash, cell.setting.HashOutputs(stream_));
+    for (const auto& [name, routing] : all) {
+      for (const std::string& kernel : options_.kernels) {
+        BERTH_ASSIGN_OR_RETURN(const kernels::KernelChoice choice,
+                               kernels::ParseKernelChoice(kernel));
+        BERTH_ASSIGN_OR_RETURN(
+            BenchSetting setting,
+            BenchSetting::Create(card_, stream_, layers, &**buffers, name, routing, choice));
+        cells->push_back({std::move(setting)});
+        BERTH_RETURN_IF_ERROR(CheckCell(name, &cells->back()));
+      }
     }
+    return Status();
+  }
+  Status CheckCell(const std::string& name, Cell* cell) const {
+    const std::string where = name + ", " + std::to_string(cell->setting.routing().rows) + " rows";
+    BERTH_RETURN_IF_ERROR(cell->setting.Check(stream_, &cell->same_bits).Annotate(where));
+    BERTH_ASSIGN_OR_RETURN(cell->hash, cell->setting.HashOutputs(stream_));
     return Status();
   }
 
@@ -222,12 +230,15 @@ class Bench {
     const char* const bound = BoundBy(us, cached, empty);
     if (cells_.size() % 16 == 0) PrintHeader();
     std::printf(
-        "%-15s %-10.10s %4u %6.1f %9.2f %6.0f %6.1f %7.1f %6.1f %-7s %8.2f %8.2f %8.2f %-10s %s\n",
-        pair.Name().c_str(), setting.routing_name().c_str(), routing.rows, units, us, rate * 1e-9,
-        100 * share, 100 * floor / us, published > 0 ? published / us : 0.0, target.c_str(), empty,
-        cached, read, bound, cell.same_bits ? "=" : "~");
+        "%-15s %-10.10s %-8s %4u %6.1f %9.2f %6.0f %6.1f %7.1f %6.1f %-7s %8.2f %8.2f %8.2f %-10s "
+        "%s\n",
+        pair.Name().c_str(), setting.routing_name().c_str(), setting.kernel().ToString().c_str(),
+        routing.rows, units, us, rate * 1e-9, 100 * share, 100 * floor / us,
+        published > 0 ? published / us : 0.0, target.c_str(), empty, cached, read, bound,
+        cell.same_bits ? "=" : "~");
     cells_.push_back({{"pair", pair.Name()},
                       {"routing", setting.routing_name()},
+                      {"kernel", setting.kernel().ToString()},
                       {"rows", routing.rows},
                       {"top_k", routing.top_k},
                       {"units_per_layer", units},
@@ -276,9 +287,9 @@ class Bench {
   }
 
   static void PrintHeader() {
-    std::printf("%-15s %-10s %4s %6s %9s %6s %6s %7s %6s %-7s %8s %8s %8s %-10s %s\n", "pair",
-                "routing", "rows", "units", "us/layer", "GB/s", "read %", "floor %", "times",
-                "target", "empty", "cached", "read", "bound by", "bits");
+    std::printf("%-15s %-10s %-8s %4s %6s %9s %6s %6s %7s %6s %-7s %8s %8s %8s %-10s %s\n", "pair",
+                "routing", "kernel", "rows", "units", "us/layer", "GB/s", "read %", "floor %",
+                "times", "target", "empty", "cached", "read", "bound by", "bits");
   }
 
   Status WriteJson() const {
@@ -331,6 +342,12 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0u, kernels::kMostExactRows))
       ->capture_default_str();
   app.add_flag("--plain", options.plain, "The plain kernel for every type");
+  app.add_option(
+         "--kernel", options.kernels,
+         "Kernels to run by, all of them in turns (auto, plain, dots, matrices, few, wide:N);\n"
+         "what a card does not have for a call is auto")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--operations", options.operations, "Operations a second of the floor")
       ->capture_default_str();
   app.add_option("--against", options.against,
