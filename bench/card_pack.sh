@@ -19,13 +19,15 @@ jobs=${JOBS:-$(nproc)}
 most=$((60 << 20))  # bytes of the archive
 
 # A program with the HIP backend in it would want that run time on the machine.
-cmake --preset "$preset" -DBERTH_HIP=OFF > /dev/null
-ninja -C "$build" -j"$jobs" berth card_bench card_check device_gpu_test link_bench
+cmake --preset "$preset" -DBERTH_HIP=OFF -DBERTH_HIP_ON_CUDA=ON > /dev/null
+ninja -C "$build" -j"$jobs" berth card_bench card_check device_gpu_test device_hip_on_cuda_test \
+  link_bench
 
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/lib" "$folder/traces" "$folder/fixtures"
 for program in runtime/tools/berth bench/card/card_bench bench/card/card_check \
-  bench/link_bench tests/kernels/device_gpu_test; do
+  bench/link_bench tests/kernels/device_gpu_test \
+  tests/kernels/gpu/hip_on_cuda/device_hip_on_cuda_test; do
   strip -o "$folder/bin/$(basename "$program")" "$build/$program"
 done
 # Of the C and C++ run times those of the machine are as new as these, or it could not run CUDA 13.

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Checks and measures a card, from a folder that bench/card_pack.sh made. Builds nothing.
 #
-#   card_run.sh [check] [tests] [run] [probe] [link] [bench] [sanitizer]     (default: all of them)
+#   card_run.sh [check] [tests] [hip] [run] [probe] [link] [bench] [sanitizer]
+#                                                                          (default: all of them)
 #
 # Each part has a time limit; a short table comes last. Logs go to $OUT (default: out/):
 # summary.txt, the figures as JSON, and logs.tgz with everything that was printed.
@@ -46,9 +47,17 @@ do_check() {
   part check 180 'cases,|skipped' "$bin/card_check" --json "$out/check.json"
 }
 
-do_tests() {
-  part tests 120 'PASSED|SKIPPED|FAILED' "$bin/device_gpu_test" --gtest_brief=1
+# suite NAME PROGRAM: a test program. One that skipped every test has shown nothing.
+suite() {
+  part "$1" 120 'PASSED|FAILED' "$bin/$2" --gtest_brief=1
+  grep -q 'PASSED *] 0 tests' "$logs/$1.txt" || return
+  table[-1]=${table[-1]/ok      /skipped }
 }
+
+do_tests() { suite tests device_gpu_test; }
+
+# The HIP flavour, built by the CUDA compiler: its host code and its kernels, on this card.
+do_hip() { suite hip device_hip_on_cuda_test; }
 
 # Every tuned kernel and the plain one, on shapes that are quick under a checker.
 do_sanitizer() {
@@ -165,7 +174,7 @@ do_run() {
 }
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(check tests run probe link bench sanitizer)
+[ ${#parts[@]} -gt 0 ] || parts=(check tests hip run probe link bench sanitizer)
 {
   cat "$here/version.txt"
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem --format=csv
@@ -176,12 +185,16 @@ for p in "${parts[@]}"; do
   case $p in
     check) do_check ;;
     tests) do_tests ;;
+    hip) do_hip ;;
     run) do_run ;;
     probe) do_probe ;;
     link) do_link ;;
     bench) do_bench ;;
     sanitizer) do_sanitizer ;;
-    *) echo "card_run.sh: no part '$p': check, tests, run, probe, link, bench, sanitizer" >&2; exit 2 ;;
+    *)
+      echo "card_run.sh: no part '$p': check tests hip run probe link bench sanitizer" >&2
+      exit 2
+      ;;
   esac
 done
 {
