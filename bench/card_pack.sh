@@ -48,6 +48,13 @@ $berth trace synth --output "$folder/fixtures/tiny-fused-gate-up.safetensors" --
   --experts 8 --top-k 2 --pass-rows 1 --passes 200 --requests 4
 $berth trace synth --output "$folder/fixtures/tiny-gptoss-like.safetensors" --layers 2 \
   --experts 8 --top-k 2 --pass-rows 1 --passes 200 --requests 4
+# Weights and results that others computed; the larger ones where the build knows of them.
+cp "$data/golden-blocks.safetensors" "$folder/fixtures/"
+shared=$(sed -n 's/^BERTH_SHARED_DATA:PATH=//p' "$build/CMakeCache.txt")
+for file in "$shared"/fixtures/tiny-qwen-like*; do
+  if [ -e "$file" ]; then cp "$file" "$folder/fixtures/"; fi
+done
+chmod -R u+w "$folder/fixtures"
 cp bench/card_run.sh "$folder/"
 git log -1 --format='%H %cd' > "$folder/version.txt"
 

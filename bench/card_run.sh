@@ -45,6 +45,8 @@ part() {
 
 do_check() {
   part check 180 'cases,|skipped' "$bin/card_check" --json "$out/check.json"
+  part fixtures 60 'fixtures,|skipped' "$bin/card_check" --fixtures "$here/fixtures" \
+    --json "$out/fixtures.json"
 }
 
 # suite NAME PROGRAM: a test program. One that skipped every test has shown nothing.
