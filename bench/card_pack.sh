@@ -3,14 +3,18 @@
 # machine with an NVIDIA card: programs, the shared libraries that they load, traces, fixtures.
 # There: mkdir card && tar -C card -xf card.tar.xz && card/card_run.sh
 #
-#   bench/card_pack.sh [FOLDER] [--preset PRESET]     (build/card, cuda-sm90)
+#   bench/card_pack.sh [FOLDER] [--preset PRESET] [--against PROGRAM]     (build/card, cuda-sm90)
+#
+# PROGRAM measures other kernels on the same card: bench/card_run.sh runs it beside card_bench.
 set -eu
 cd "$(dirname "$0")/.."
 folder=build/card
 preset=cuda-sm90
+against=
 while [ $# -gt 0 ]; do
   case "$1" in
     --preset) preset="$2"; shift 2 ;;
+    --against) against="$2"; shift 2 ;;
     *) folder="$1"; shift ;;
   esac
 done
@@ -30,6 +34,7 @@ for program in runtime/tools/berth bench/card/card_bench bench/card/card_check \
   tests/kernels/gpu/hip_on_cuda/device_hip_on_cuda_test; do
   strip -o "$folder/bin/$(basename "$program")" "$build/$program"
 done
+[ -z "$against" ] || strip -o "$folder/bin/against" "$against"
 # Of the C and C++ run times those of the machine are as new as these, or it could not run CUDA 13.
 for program in "$folder"/bin/*; do
   ldd "$program" | awk '/=> \// {print $3}'

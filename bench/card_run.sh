@@ -78,10 +78,18 @@ $(sed -n 's/.*: \([0-9]*\) cases$/\1/p' "$logs/$tool.txt") cases right)"
   done
 }
 
+# Other kernels first, where a program that measures them travels with these: bin/against prints what
+# card_bench --help says of --against, and takes --pairs and --rows.
 do_bench() {
-  local args=(--json "$out/bench.json" --rounds "${ROUNDS:-9}")
-  [ -z "${PAIRS:-}" ] || args+=(--pairs "$PAIRS")
-  [ -z "${ROWS:-}" ] || args+=(--rows "$ROWS")
+  local args=() which=() others=$out/against.jsonl
+  [ -z "${PAIRS:-}" ] || which+=(--pairs "$PAIRS")
+  [ -z "${ROWS:-}" ] || which+=(--rows "$ROWS")
+  if [ -x "$bin/against" ]; then
+    part against 150 'pair|no card' bash -c '"${@:2}" | tee "$1"; exit "${PIPESTATUS[0]}"' \
+      against "$others" "$bin/against" "${which[@]}"
+    [[ ${table[-1]} != *" ok "* ]] || args+=(--against "$others")
+  fi
+  args+=("${which[@]}" --json "$out/bench.json" --rounds "${ROUNDS:-9}")
   part bench 500 'cells; targets|skipped' "$bin/card_bench" "${args[@]}" \
     --trace "$here/traces/requests.safetensors,$here/traces/demo.safetensors"
   cp "$logs/bench.txt" "$out/"
