@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "arena/budget.h"
-#include "kernels/card_bytes.h"
 #include "kernels/exact/isa.h"
 #include "kernels/expert/grouped_call.h"
 #include "kernels/expert/host_expert.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
+#include "runtime/plan/card_plan.h"
 #include "runtime/simulate/miss_costs.h"
 
 namespace berth {
@@ -40,9 +40,6 @@ class Planner {
   Status PlanArenas(uint64_t taken);
   arena::ArenaRequest ArenaOf(uint32_t card, uint32_t ring, uint64_t taken) const;
   std::vector<arena::ArenaClass> ClassesOf(uint32_t card) const;
-  void PlanCompute();
-  uint64_t CardExtraBytes(const CardConfig& card) const;
-  Status CheckCard(uint32_t card) const;
   uint64_t WorkspaceBytes() const;
   uint64_t BooksBytes() const;
 
@@ -73,7 +70,10 @@ Result<MemoryPlan> Planner::Plan() {
        std::max<uint64_t>(1, work / options_.max_rows)}};
   uint64_t taken = 0;
   for (const arena::BudgetItem& item : items) taken += item.bytes;
-  PlanCompute();
+  plan_.compute_stream = ComputeStreamOf(options_, model_);
+  for (const CardConfig& card : options_.cards) {
+    plan_.card_extra_bytes.push_back(CardExtraBytes(options_, model_, card));
+  }
   BERTH_RETURN_IF_ERROR(PlanArenas(taken));
   for (size_t c = 0; c < options_.cards.size(); ++c) {
     if (!IsHostDevice(options_.cards[c].device)) continue;
@@ -239,53 +239,10 @@ Status Planner::PlanArenas(uint64_t taken) {
     card.ring_slots = plan.ring_slots;
     plan_.core.cards.push_back(std::move(card));
     plan_.arenas.push_back(std::move(plan));
-    BERTH_RETURN_IF_ERROR(CheckCard(c));
+    BERTH_RETURN_IF_ERROR(CheckCardFits(options_.cards[c], plan_.arenas[c],
+                                        plan_.card_extra_bytes[c], inputs_.card_free_bytes[c]));
   }
   return Status();
-}
-
-// The compute streams, and what each card keeps for them.
-void Planner::PlanCompute() {
-  if (options_.compute && model_.hidden > 0) {
-    kernels::StreamOptions& stream = plan_.compute_stream;
-    stream.max_hidden = model_.hidden;
-    stream.max_ffn = model_.max_ffn;
-    stream.max_rows = options_.max_rows;
-    stream.max_pairs = options_.max_rows * geometry_.top_k;
-    stream.max_units = std::min(stream.max_pairs, geometry_.experts);
-  }
-  for (const CardConfig& card : options_.cards) {
-    plan_.card_extra_bytes.push_back(CardExtraBytes(card));
-  }
-}
-
-// Workspace, pointer table, biases and scales, partial results. A host card's are the machine's.
-uint64_t Planner::CardExtraBytes(const CardConfig& card) const {
-  if (IsHostDevice(card.device)) return 0;
-  uint64_t bytes = kernels::CardStreamBytes(plan_.compute_stream) + model_.sibling_bytes +
-                   static_cast<uint64_t>(geometry_.units()) * sizeof(void*);
-  if (PartialsOnCard(options_)) {
-    bytes += PartialBytes(options_, geometry_.top_k, model_.hidden) * plan_.core.max_tickets;
-  }
-  // Each of them begins at a boundary.
-  return bytes + (8 + geometry_.layers) * kCardAlign;
-}
-
-// A size that was asked for is obeyed or refused. What a host card takes without a limit of its own
-// is held against the machine.
-Status Planner::CheckCard(uint32_t card) const {
-  const CardConfig& config = options_.cards[card];
-  if (IsHostDevice(config.device) && config.memory_bytes == 0) return Status();
-  const arena::ArenaPlan& plan = plan_.arenas[card];
-  const uint64_t free = inputs_.card_free_bytes[card], extra = plan_.card_extra_bytes[card];
-  if (plan.bytes() + extra <= free) return Status();
-  const uint64_t besides = plan.ring_bytes() + extra;
-  return ResourceExhaustedError(
-      "card " + config.device + ": an arena of " + FormatBytes(plan.arena.used_bytes) +
-      ", a ring of " + FormatBytes(plan.ring_bytes()) + " and " + FormatBytes(extra) +
-      " for what is computed are more than the " + FormatBytes(free) + " that are free: " +
-      (free > besides ? "lower --arena to " + FormatBytes(free - besides) + " or less"
-                      : std::string("lower --ring, or max_rows (--streams, --window)")));
 }
 
 // Places of steps, and scratch of the compute streams.

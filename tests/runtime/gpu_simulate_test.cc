@@ -17,7 +17,7 @@ using kernels::DeviceOptions;
 
 RunOptions OnACard(uint64_t memory_bytes, uint64_t arena_bytes) {
   RunOptions options = Tight(SmallModel::Get().gguf);
-  options.passes.max_passes = 2;
+  options.passes.max_passes = 1;
   CardConfig& card = options.runtime.cards[0];
   card.device = "cuda:0";
   card.memory_bytes = memory_bytes;
@@ -49,11 +49,12 @@ uint64_t LeastMemory(uint64_t arena_bytes) {
   return high;
 }
 
-void ExpectSame(const RunOptions& options) {
+void ExpectSame(const RunOptions& options, bool good) {
   const Result<RunReport> ran = RunTrace(options), simulated = Simulated(options);
   ASSERT_EQ(ran.status().code(), simulated.status().code()) << ran.status().ToString() << "\n"
                                                             << simulated.status().ToString();
   EXPECT_EQ(ran.status().message(), simulated.status().message());
+  EXPECT_EQ(ran.ok(), good);
   if (!ran.ok()) return;
   EXPECT_EQ(ran->info.cards[0].class_slots, simulated->info.cards[0].class_slots);
   EXPECT_EQ(ran->info.cards[0].ring_slots, simulated->info.cards[0].ring_slots);
@@ -65,10 +66,9 @@ TEST(GpuSimulate, AnArenaThatWasAskedForIsRefusedByBothOrNeither) {
   const uint64_t least = LeastMemory(arena);
   // More than arena and ring alone.
   EXPECT_GT(least, arena + 100'000);
-  for (const uint64_t memory : {least - 256, least - 1, least, least + 1, least + 100'000}) {
+  for (const uint64_t memory : {least - 256, least - 1, least, least + 100'000}) {
     SCOPED_TRACE(memory);
-    ExpectSame(OnACard(memory, arena));
-    EXPECT_EQ(RunTrace(OnACard(memory, arena)).ok(), memory >= least);
+    ExpectSame(OnACard(memory, arena), /*good=*/memory >= least);
   }
   const Status refused = Simulated(OnACard(least - 1, arena)).status();
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
@@ -82,12 +82,12 @@ TEST(GpuSimulate, AnArenaThatWasAskedForIsRefusedByBothOrNeither) {
 
 TEST(GpuSimulate, AnArenaThatWasLeftOpenHasTheSameSlots) {
   const uint64_t least = LeastMemory(0);
-  for (const uint64_t more : {0, 1, 50'000, 333'333, 1'000'000, 20'000'000}) {
+  for (const uint64_t more : {0, 50'000, 333'333, 20'000'000}) {
     SCOPED_TRACE(more);
-    ExpectSame(OnACard(least + more, 0));
+    ExpectSame(OnACard(least + more, 0), /*good=*/true);
   }
-  ExpectSame(OnACard(least - 1, 0));
-  ExpectSame(OnACard(1, 0));
+  ExpectSame(OnACard(least - 1, 0), /*good=*/false);
+  ExpectSame(OnACard(1, 0), /*good=*/false);
 }
 
 // What is computed takes more where steps have more rows.
