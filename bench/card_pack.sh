@@ -25,13 +25,14 @@ most=$((60 << 20))  # bytes of the archive
 # A program with the HIP backend in it would want that run time on the machine.
 cmake --preset "$preset" -DBERTH_HIP=OFF -DBERTH_HIP_ON_CUDA=ON > /dev/null
 ninja -C "$build" -j"$jobs" berth card_bench card_check device_gpu_test device_hip_on_cuda_test \
-  link_bench
+  card_check_hip_on_cuda link_bench
 
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/lib" "$folder/traces" "$folder/fixtures"
 for program in runtime/tools/berth bench/card/card_bench bench/card/card_check \
   bench/link_bench tests/kernels/device_gpu_test \
-  tests/kernels/gpu/hip_on_cuda/device_hip_on_cuda_test; do
+  tests/kernels/gpu/hip_on_cuda/device_hip_on_cuda_test \
+  tests/kernels/gpu/hip_on_cuda/card_check_hip_on_cuda; do
   strip -o "$folder/bin/$(basename "$program")" "$build/$program"
 done
 [ -z "$against" ] || strip -o "$folder/bin/against" "$against"

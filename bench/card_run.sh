@@ -59,7 +59,11 @@ suite() {
 do_tests() { suite tests device_gpu_test; }
 
 # The HIP flavour, built by the CUDA compiler: its host code and its kernels, on this card.
-do_hip() { suite hip device_hip_on_cuda_test; }
+do_hip() {
+  suite hip device_hip_on_cuda_test
+  part hip-check 120 'cases,|skipped' "$bin/card_check_hip_on_cuda" --shapes odd,small \
+    --rows 1,3,8,16 --json "$out/hip-check.json"
+}
 
 # Every tuned kernel and the plain one, on shapes that are quick under a checker, units of 1 to 12
 # rows in one call. A line for each tool: cases that it saw, and what it says.
