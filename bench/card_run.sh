@@ -130,6 +130,21 @@ replay() {
     "$hash hit rate $(field "$work/$name.json" hit_rate), $(field "$work/$name.json" wall_s) s"
 }
 
+# simulated RUN ARGUMENT...: what a simulation of that run has the same: slots, and every decision.
+simulated() {
+  local run=$1 start=$SECONDS status=ok name
+  shift
+  "$bin/berth" simulate "$model" --trace "$trace" --json "$work/simulated.json" "$@" \
+    > "$logs/simulated-$run.txt" 2>&1 || status=FAILED
+  for name in arena_slots ring_slots decisions; do
+    [ "$(field "$work/simulated.json" $name)" = "$(field "$work/$run.json" $name)" ] || status=DIFFERS
+  done
+  [ "$status" = ok ] || failed=1
+  [ "$status" = ok ] || tail -2 "$logs/simulated-$run.txt" | cut -c1-300
+  row "simulated $run" "$status" $((SECONDS - start)) \
+    "$(field "$work/simulated.json" arena_slots) slots of $(field "$work/$run.json" arena_slots)"
+}
+
 # The model of run and probe.
 make_run_model() {
   [ -e "$work/run.gguf" ] && return
@@ -181,6 +196,9 @@ do_run() {
   replay wide - --device "$device" --passes 10 --window 128 --arena 1GB
   replay wide-least wide --device "$device" --passes 10 --window 128 --arena 100MB --chunk 3
   replay wide-again wide --device "$device" --passes 10 --window 128 --arena 200MB
+  # An arena that is left open, beside what the card keeps for itself.
+  replay open wide --device "$device" --passes 10 --window 128 --memory 250MB
+  simulated open --device "$device" --passes 10 --window 128 --memory 250MB
   # Files of the format's reference writer: biases and a clamped gate, a fused tensor.
   for name in tiny-gptoss-like tiny-fused-gate-up; do
     model=$here/fixtures/$name.gguf trace=$here/fixtures/$name.safetensors
