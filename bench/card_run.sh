@@ -82,8 +82,8 @@ $(sed -n 's/.*: \([0-9]*\) cases$/\1/p' "$logs/$tool.txt") cases right)"
   done
 }
 
-# Other kernels first, where a program that measures them travels with these: bin/against prints what
-# card_bench --help says of --against, and takes --pairs and --rows.
+# Other kernels first, where a program that measures them travels with these: bin/against prints
+# what card_bench --help says of --against, and takes --pairs and --rows.
 do_bench() {
   local args=() which=() others=$out/against.jsonl
   [ -z "${PAIRS:-}" ] || which+=(--pairs "$PAIRS")
@@ -132,12 +132,13 @@ replay() {
 
 # simulated RUN ARGUMENT...: what a simulation of that run has the same: slots, and every decision.
 simulated() {
-  local run=$1 start=$SECONDS status=ok name
+  local run=$1 start=$SECONDS status=ok name got want
   shift
   "$bin/berth" simulate "$model" --trace "$trace" --json "$work/simulated.json" "$@" \
     > "$logs/simulated-$run.txt" 2>&1 || status=FAILED
   for name in arena_slots ring_slots decisions; do
-    [ "$(field "$work/simulated.json" $name)" = "$(field "$work/$run.json" $name)" ] || status=DIFFERS
+    got=$(field "$work/simulated.json" $name) want=$(field "$work/$run.json" $name)
+    [ "$got" = "$want" ] || status=DIFFERS
   done
   [ "$status" = ok ] || failed=1
   [ "$status" = ok ] || tail -2 "$logs/simulated-$run.txt" | cut -c1-300
