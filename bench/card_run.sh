@@ -1,7 +1,8 @@
 #!/bin/bash
 # Checks and measures a card, from a folder that bench/card_pack.sh made. Builds nothing.
 #
-#   card_run.sh [check] [tests] [run] [probe] [link] [bench] [sanitizer]     (default: all of them)
+#   card_run.sh [check] [tests] [hip] [run] [probe] [link] [bench] [sanitizer]
+#                                                                          (default: all of them)
 #
 # Each part has a time limit; a short table comes last. Logs go to $OUT (default: out/):
 # summary.txt, the figures as JSON, and logs.tgz with everything that was printed.
@@ -44,13 +45,28 @@ part() {
 
 do_check() {
   part check 180 'cases,|skipped' "$bin/card_check" --json "$out/check.json"
+  part fixtures 60 'fixtures,|skipped' "$bin/card_check" --fixtures "$here/fixtures" \
+    --json "$out/fixtures.json"
 }
 
-do_tests() {
-  part tests 120 'PASSED|SKIPPED|FAILED' "$bin/device_gpu_test" --gtest_brief=1
+# suite NAME PROGRAM: a test program. One that skipped every test has shown nothing.
+suite() {
+  part "$1" 120 'PASSED|FAILED' "$bin/$2" --gtest_brief=1
+  grep -q 'PASSED *] 0 tests' "$logs/$1.txt" || return
+  table[-1]=${table[-1]/ok      /skipped }
 }
 
-# Every tuned kernel and the plain one, on shapes that are quick under a checker.
+do_tests() { suite tests device_gpu_test; }
+
+# The HIP flavour, built by the CUDA compiler: its host code and its kernels, on this card.
+do_hip() {
+  suite hip device_hip_on_cuda_test
+  part hip-check 120 'cases,|skipped' "$bin/card_check_hip_on_cuda" --shapes odd,small \
+    --rows 1,3,8,16 --json "$out/hip-check.json"
+}
+
+# Every tuned kernel and the plain one, on shapes that are quick under a checker, units of 1 to 12
+# rows in one call. A line for each tool: cases that it saw, and what it says.
 do_sanitizer() {
   local tool pairs=${SANITIZER_PAIRS:-all}
   if ! command -v compute-sanitizer > /dev/null; then
@@ -58,16 +74,26 @@ do_sanitizer() {
     return
   fi
   for tool in memcheck racecheck; do
-    part "$tool" "${SANITIZER_LIMIT:-220}" 'ERROR SUMMARY|RACECHECK SUMMARY|not supported' \
-      compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/card_check" --smoke --threads 4 \
-      --shapes odd,small --rows 9 --pairs "$pairs"
+    part "$tool" "${SANITIZER_LIMIT:-75}" 'ERROR SUMMARY|RACECHECK SUMMARY|not supported' \
+      compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/card_check" --smoke --brief \
+      --threads 4 --shapes odd,small --rows 12 --pairs "$pairs"
+    table[-1]+=" ($(grep -cE ' rows a unit +ok ' "$logs/$tool.txt") of \
+$(sed -n 's/.*: \([0-9]*\) cases$/\1/p' "$logs/$tool.txt") cases right)"
   done
 }
 
+# Other kernels first, where a program that measures them travels with these: bin/against prints
+# what card_bench --help says of --against, and takes --pairs and --rows.
 do_bench() {
-  local args=(--json "$out/bench.json" --rounds "${ROUNDS:-9}")
-  [ -z "${PAIRS:-}" ] || args+=(--pairs "$PAIRS")
-  [ -z "${ROWS:-}" ] || args+=(--rows "$ROWS")
+  local args=() which=() others=$out/against.jsonl
+  [ -z "${PAIRS:-}" ] || which+=(--pairs "$PAIRS")
+  [ -z "${ROWS:-}" ] || which+=(--rows "$ROWS")
+  if [ -x "$bin/against" ]; then
+    part against 150 'pair|no card' bash -c '"${@:2}" | tee "$1"; exit "${PIPESTATUS[0]}"' \
+      against "$others" "$bin/against" "${which[@]}"
+    [[ ${table[-1]} != *" ok "* ]] || args+=(--against "$others")
+  fi
+  args+=("${which[@]}" --json "$out/bench.json" --rounds "${ROUNDS:-9}")
   part bench 500 'cells; targets|skipped' "$bin/card_bench" "${args[@]}" \
     --trace "$here/traces/requests.safetensors,$here/traces/demo.safetensors"
   cp "$logs/bench.txt" "$out/"
@@ -102,6 +128,22 @@ replay() {
   [ "$status" = ok ] || tail -2 "$logs/run-$name.txt" | cut -c1-300
   row "run $name" "$status" $((SECONDS - start)) \
     "$hash hit rate $(field "$work/$name.json" hit_rate), $(field "$work/$name.json" wall_s) s"
+}
+
+# simulated RUN ARGUMENT...: what a simulation of that run has the same: slots, and every decision.
+simulated() {
+  local run=$1 start=$SECONDS status=ok name got want
+  shift
+  "$bin/berth" simulate "$model" --trace "$trace" --json "$work/simulated.json" "$@" \
+    > "$logs/simulated-$run.txt" 2>&1 || status=FAILED
+  for name in arena_slots ring_slots decisions; do
+    got=$(field "$work/simulated.json" $name) want=$(field "$work/$run.json" $name)
+    [ "$got" = "$want" ] || status=DIFFERS
+  done
+  [ "$status" = ok ] || failed=1
+  [ "$status" = ok ] || tail -2 "$logs/simulated-$run.txt" | cut -c1-300
+  row "simulated $run" "$status" $((SECONDS - start)) \
+    "$(field "$work/simulated.json" arena_slots) slots of $(field "$work/$run.json" arena_slots)"
 }
 
 # The model of run and probe.
@@ -155,6 +197,9 @@ do_run() {
   replay wide - --device "$device" --passes 10 --window 128 --arena 1GB
   replay wide-least wide --device "$device" --passes 10 --window 128 --arena 100MB --chunk 3
   replay wide-again wide --device "$device" --passes 10 --window 128 --arena 200MB
+  # An arena that is left open, beside what the card keeps for itself.
+  replay open wide --device "$device" --passes 10 --window 128 --memory 250MB
+  simulated open --device "$device" --passes 10 --window 128 --memory 250MB
   # Files of the format's reference writer: biases and a clamped gate, a fused tensor.
   for name in tiny-gptoss-like tiny-fused-gate-up; do
     model=$here/fixtures/$name.gguf trace=$here/fixtures/$name.safetensors
@@ -165,7 +210,7 @@ do_run() {
 }
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(check tests run probe link bench sanitizer)
+[ ${#parts[@]} -gt 0 ] || parts=(check tests hip run probe link bench sanitizer)
 {
   cat "$here/version.txt"
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem --format=csv
@@ -176,12 +221,16 @@ for p in "${parts[@]}"; do
   case $p in
     check) do_check ;;
     tests) do_tests ;;
+    hip) do_hip ;;
     run) do_run ;;
     probe) do_probe ;;
     link) do_link ;;
     bench) do_bench ;;
     sanitizer) do_sanitizer ;;
-    *) echo "card_run.sh: no part '$p': check, tests, run, probe, link, bench, sanitizer" >&2; exit 2 ;;
+    *)
+      echo "card_run.sh: no part '$p': check tests hip run probe link bench sanitizer" >&2
+      exit 2
+      ;;
   esac
 done
 {

@@ -155,10 +155,9 @@ class Device {
   // ResourceExhausted beyond the budget; the message says asked, free and what to lower.
   virtual Result<std::unique_ptr<DeviceMemory>> Allocate(size_t bytes,
                                                          std::string_view purpose) = 0;
-  // Allocates the stream's workspace (host memory on `host`), see workspace_bytes().
+  // Allocates the stream's workspace (host memory on `host`, on a card what card_bytes.h says), see
+  // workspace_bytes().
   virtual Result<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) = 0;
-  // Card memory that such a stream will take.
-  virtual uint64_t StreamBytes(const StreamOptions&) const { return 0; }
   // Workspace of the streams that exist now, queues included.
   virtual uint64_t workspace_bytes() const = 0;
   virtual Result<std::unique_ptr<Event>> CreateEvent() = 0;
@@ -176,8 +175,6 @@ class Device {
   }
   // What ran since the device was opened; zeros where there is no choice.
   virtual KernelLaunches kernel_launches() const { return {}; }
-  // Card memory that PrepareLayer takes.
-  virtual uint64_t LayerBytes(const ExpertSpec&) const { return 0; }
   // Host memory that copies and calls will use; registered with the driver where there is one. No
   // two of them share a page. Several cards may register the same memory. Unregistered in reverse,
   // when no work that names it is on its way.

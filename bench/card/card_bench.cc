@@ -12,11 +12,11 @@
 
 #include "bench/card/bench_layers.h"
 #include "bench/card/bench_setting.h"
+#include "bench/card/measured_cells.h"
 #include "bench/card/memory_kernels.h"
 #include "bench/card/published_cells.h"
 #include "bench/median.h"
 #include "bench/stopwatch.h"
-#include "bench/yardstick.h"
 
 namespace berth::bench {
 namespace {
@@ -30,14 +30,19 @@ constexpr const char* kAbout =
     "  GB/s       bytes of the distinct experts of a layer (10^9) over that\n"
     "  read %     of the rate at which a kernel reads all units of the same memory, this run's\n"
     "  floor %    of the longer one of bytes at that rate and operations at --operations a second\n"
-    "  times      faster than the published kernels (--against: than a command's, in this run)\n"
+    "  times      faster than the published kernels (--against: than another program's)\n"
     "  target     whether that is enough, or 75 % of the read rate is reached\n"
     "  bound by   launches: with nobody routed the graph still takes more than half the time;\n"
     "             else arithmetic: with all weights out of the card's cache it takes more than\n"
     "             85 %; else bytes. The three columns in front are these graphs' us a layer, and\n"
     "             that of kernels that only read the same units.\n"
     "Before it is timed every setting runs once over poisoned outputs and is compared with the\n"
-    "host; sums have to be the same after the last round, and no rate may exceed the card's peak.";
+    "host; sums have to be the same after the last round, and no rate may exceed the card's peak.\n"
+    "--against FILE: what other kernels took for the same calls on the same card, a line of JSON "
+    "for\n"
+    "each pair and number of uniformly routed rows, other keys being left aside:\n"
+    "  {\"pair\": \"IQ3_S+IQ4_NL\", \"rows\": 8, \"us_per_layer\": 171}\n"
+    "What is not in it has no target.";
 
 constexpr int kSkipped = 77;  // no card
 constexpr const char* kUniform = "uniform";
@@ -65,7 +70,9 @@ struct Options {
 
 class Bench {
  public:
-  Bench(const Options& options, CardInfo card) : options_(options), card_(std::move(card)) {
+  // `against`: what another program measured.
+  Bench(const Options& options, CardInfo card, std::optional<MeasuredCells> against)
+      : options_(options), card_(std::move(card)), against_(std::move(against)) {
     shape_.experts = 512;
     if (options.smoke) shape_ = {.hidden = 256, .ffn = 64, .experts = 8, .top_k = 2};
   }
@@ -75,6 +82,7 @@ class Bench {
     BERTH_ASSIGN_OR_RETURN(stream_, CardStream::Create());
     std::printf("%s, %u processors, peak %.0f GB/s; %u layers, %u rounds\n", card_.name.c_str(),
                 card_.processors, card_.peak_bytes_per_s * 1e-9, options_.layers, options_.rounds);
+    std::printf("times: of %s\n", Against().c_str());
     for (const std::string& text : options_.pairs) {
       std::vector<TypePair> pairs;
       if (text == "all") {
@@ -222,20 +230,18 @@ class Bench {
     const double share = rate / read_rate;
     const double operations = 2.0 * 3 * shape_.hidden * shape_.ffn * routing.PairsPerLayer();
     const double floor = 1e6 * std::max(bytes / read_rate, operations / options_.operations);
-    double published = 0;
     const bool uniform = setting.routing_name() == kUniform;
-    BERTH_RETURN_IF_ERROR(PublishedFor(pair, routing, uniform, &published));
-    const std::string target = TargetText(routing.rows, layers.unit_bytes(), uniform, share,
-                                          published > 0 ? published / us : 0);
+    const double others = uniform ? OthersMicroseconds(pair, routing.rows) : 0;
+    const double times = others / us;
+    const std::string target = TargetText(routing.rows, layers.unit_bytes(), uniform, share, times);
     const char* const bound = BoundBy(us, cached, empty);
     if (cells_.size() % 16 == 0) PrintHeader();
     std::printf(
         "%-15s %-10.10s %-8s %4u %6.1f %9.2f %6.0f %6.1f %7.1f %6.1f %-7s %8.2f %8.2f %8.2f %-10s "
         "%s\n",
         pair.Name().c_str(), setting.routing_name().c_str(), setting.kernel().ToString().c_str(),
-        routing.rows, units, us, rate * 1e-9, 100 * share, 100 * floor / us,
-        published > 0 ? published / us : 0.0, target.c_str(), empty, cached, read, bound,
-        cell.same_bits ? "=" : "~");
+        routing.rows, units, us, rate * 1e-9, 100 * share, 100 * floor / us, times, target.c_str(),
+        empty, cached, read, bound, cell.same_bits ? "=" : "~");
     cells_.push_back({{"pair", pair.Name()},
                       {"routing", setting.routing_name()},
                       {"kernel", setting.kernel().ToString()},
@@ -250,7 +256,7 @@ class Bench {
                       {"share_of_read_rate", share},
                       {"floor_us", floor},
                       {"share_of_floor", floor / us},
-                      {"published_us", published},
+                      {"others_us", others},
                       {"target", target},
                       {"empty_us", empty},
                       {"cached_us", cached},
@@ -264,15 +270,15 @@ class Bench {
     return Status();
   }
 
-  Status PublishedFor(const TypePair& pair, const BenchRouting& routing, bool uniform,
-                      double* us) const {
-    if (!uniform || options_.smoke) return Status();
-    *us = PublishedMicroseconds(pair.Name(), routing.rows);
-    if (options_.against.empty()) return Status();
-    const std::string command = Filled(
-        options_.against, {{"{pair}", pair.Name()}, {"{rows}", std::to_string(routing.rows)}});
-    BERTH_ASSIGN_OR_RETURN(*us, LastNumberOf(command));
-    return Status();
+  // Of what is to be outdone; 0 where nobody measured it.
+  double OthersMicroseconds(const TypePair& pair, uint32_t rows) const {
+    if (options_.smoke) return 0;
+    return against_.has_value() ? against_->Microseconds(pair.Name(), rows)
+                                : PublishedMicroseconds(pair.Name(), rows);
+  }
+  std::string Against() const {
+    if (!against_.has_value()) return "published figures";
+    return options_.against + ", " + std::to_string(against_->size()) + " cells";
   }
 
   std::string TargetText(uint32_t rows, uint64_t unit_bytes, bool uniform, double share,
@@ -301,6 +307,7 @@ class Bench {
                           {"operations_per_s", options_.operations},
                           {"tuned", !options_.plain},
                           {"exact_rows", options_.exact_rows},
+                          {"against", Against()},
                           {"cells", cells_}}
                .dump(2)
         << "\n";
@@ -311,6 +318,7 @@ class Bench {
 
   const Options& options_;
   const CardInfo card_;
+  const std::optional<MeasuredCells> against_;
   ExpertShape shape_;
   CardStream stream_;
   CardMemory sink_;
@@ -351,8 +359,7 @@ int Main(int argc, char** argv) {
   app.add_option("--operations", options.operations, "Operations a second of the floor")
       ->capture_default_str();
   app.add_option("--against", options.against,
-                 "Command to measure instead of the published figures; {pair}, {rows}; the last\n"
-                 "number that it prints is its microseconds a layer");
+                 "Figures of another program, instead of the published ones");
   app.add_option("--json", options.json, "Write every cell to this file");
   app.add_flag("--smoke", options.smoke, "Small and once: does it work?");
   CLI11_PARSE(app, argc, argv);
@@ -362,12 +369,21 @@ int Main(int argc, char** argv) {
     options.layers = 2;
     options.rounds = 1;
   }
+  std::optional<MeasuredCells> against;
+  if (!options.against.empty()) {
+    Result<MeasuredCells> cells = MeasuredCells::Read(options.against);
+    if (!cells.ok()) {
+      std::fprintf(stderr, "card_bench: --against %s\n", cells.status().ToString().c_str());
+      return 2;
+    }
+    against = *std::move(cells);
+  }
   const Result<CardInfo> card = OpenCard(options.card);
   if (!card.ok()) {
     std::printf("skipped: %s\n", card.status().ToString().c_str());
     return kSkipped;
   }
-  const Status status = Bench(options, *card).Run();
+  const Status status = Bench(options, *card, std::move(against)).Run();
   if (status.ok()) return 0;
   std::fprintf(stderr, "card_bench: %s\n", status.ToString().c_str());
   return status.code() == StatusCode::kInvalidArgument ? 2 : 1;

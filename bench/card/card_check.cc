@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/card/check_case.h"
+#include "bench/card/check_fixtures.h"
 #include "bench/expert_load.h"
 #include "bench/stopwatch.h"
 #include "runtime/base/mutex.h"
@@ -27,7 +28,12 @@ constexpr const char* kAbout =
     "  router ids and waves of any size, from the arena, the ring and mapped host memory all give\n"
     "  the same bits, and for units of few rows the plain kernel and the tuned ones do;\n"
     "  one flipped bit of an output, of a weight, and of a slot is seen by what has to see it;\n"
-    "  a unit without an address is named, and nobody wrote where nothing is to be written.";
+    "  a unit without an address is named, and nobody wrote where nothing is to be written.\n"
+    "With --fixtures instead: every type, of blocks that the format's reference quantizer wrote, "
+    "and\n"
+    "a model whose outputs were published, against double precision on the weights of the "
+    "format's\n"
+    "reference decoder. An error of nothing fails, as one that is too large does.";
 
 constexpr int kSkipped = 77;  // no card
 
@@ -43,6 +49,8 @@ struct Options {
   uint32_t exact_rows = kernels::Arithmetic().exact_rows;
   uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
   bool smoke = false;
+  bool brief = false;
+  std::string fixtures;
   std::string json;
 };
 
@@ -56,6 +64,12 @@ ExpertShape ShapeOf(const std::string& name, bool smoke) {
   // No multiple of 64, let alone of 256.
   if (name == "odd") return {.hidden = smoke ? 256u : 768u, .ffn = 96, .experts = 5, .top_k = 3};
   return {.hidden = 2560, .ffn = 640, .experts = 5, .top_k = 3};
+}
+// Enough experts that units of mixed rows get down to one.
+ExpertShape Spread(ExpertShape shape) {
+  shape.experts = 12;
+  shape.top_k = 6;
+  return shape;
 }
 
 // Every type as gate and up, over itself where the shape allows, else over one of 32.
@@ -72,7 +86,8 @@ Result<std::vector<CheckCase>> CasesOf(const Options& options) {
   std::vector<CheckCase> cases;
   uint32_t turn = 0;
   for (const std::string& name : options.shapes) {
-    const ExpertShape shape = ShapeOf(name, options.smoke);
+    const ExpertShape shape =
+        options.brief ? Spread(ShapeOf(name, options.smoke)) : ShapeOf(name, options.smoke);
     std::vector<TypePair> pairs;
     for (const std::string& text : options.pairs) {
       if (text == "all") {
@@ -84,10 +99,14 @@ Result<std::vector<CheckCase>> CasesOf(const Options& options) {
       }
     }
     for (const TypePair& pair : pairs) {
+      const uint32_t most = *std::max_element(options.rows.begin(), options.rows.end());
+      if (options.brief) {
+        cases.push_back({pair, shape, most, true, name == "reference" ? 0 : ++turn, true});
+        continue;
+      }
       for (const uint32_t rows : options.rows) {
         cases.push_back({pair, shape, rows, false, name == "reference" ? 0 : ++turn});
       }
-      const uint32_t most = *std::max_element(options.rows.begin(), options.rows.end());
       cases.push_back({pair, shape, most + 3, true, name == "reference" ? 0 : ++turn});
     }
   }
@@ -215,6 +234,69 @@ class Check {
   Mutex mutex_;  // of the output
 };
 
+// GGUF names of the types that the pairs have; none: all.
+Result<std::vector<std::string>> TypesOf(const std::vector<std::string>& pairs) {
+  std::vector<std::string> types;
+  for (const std::string& text : pairs) {
+    if (text == "all") return std::vector<std::string>();
+    BERTH_ASSIGN_OR_RETURN(const TypePair pair, ParseTypePair(text, ShapeOf("small", false)));
+    for (const kernels::Format* format : {pair.gate_up, pair.down}) {
+      types.emplace_back(format->name);
+    }
+  }
+  return types;
+}
+
+Status WriteFixtures(const std::string& path, const CardInfo& card,
+                     const std::vector<FixtureResult>& results) {
+  nlohmann::json lines = nlohmann::json::array();
+  for (const FixtureResult& r : results) {
+    lines.push_back({{"fixture", r.name},
+                     {"kernel", r.kernel},
+                     {"rows", r.rows},
+                     {"regime", r.exact ? "exact" : "wide"},
+                     {"rms_error", r.error.rms},
+                     {"largest_error", r.error.largest},
+                     {"passed", r.fault.empty()},
+                     {"fault", r.fault}});
+  }
+  std::ofstream out(path);
+  out << nlohmann::json{{"card", card.name}, {"fixtures", lines}}.dump(2) << "\n";
+  out.close();
+  if (!out.good()) return UnavailableError("writing " + path + " failed");
+  return Status();
+}
+
+// Whether every fixture passed.
+Result<bool> RunFixtures(const Options& options, const CardInfo& card) {
+  const Stopwatch watch(Clock::kWall);
+  FixtureOptions fixtures = {options.fixtures, options.exact_rows, options.rows, {}};
+  BERTH_ASSIGN_OR_RETURN(fixtures.types, TypesOf(options.pairs));
+  BERTH_ASSIGN_OR_RETURN(const std::vector<FixtureResult> results, CheckFixtures(card, fixtures));
+  std::printf("%s\n%-18s %-6s %5s %-6s %-7s %9s %9s\n", card.name.c_str(), "fixture", "kernel",
+              "rows", "", "", "rms %", "largest %");
+  size_t failed = 0, models = 0;
+  double least = 1, most = 0;
+  for (const FixtureResult& r : results) {
+    std::printf("%-18s %-6s %5u %-6s %-7s %9.5f %9.5f\n", r.name.c_str(), r.kernel.c_str(), r.rows,
+                r.exact ? "exact" : "wide", r.fault.empty() ? "ok" : "FAILED", 100 * r.error.rms,
+                100 * r.error.largest);
+    if (!r.fault.empty()) std::printf("  %s\n", r.fault.c_str());
+    failed += r.fault.empty() ? 0 : 1;
+    models += r.name.find(' ') != std::string::npos ? 1 : 0;
+    least = std::min(least, r.error.rms);
+    most = std::max(most, r.error.rms);
+  }
+  std::printf("%zu results against fixtures, %zu failed; error %.5f to %.3f %%; %s; %.1f s\n",
+              results.size(), failed, 100 * least, 100 * most,
+              models > 0 ? "published outputs among them" : "no published outputs there",
+              watch.Seconds());
+  if (!options.json.empty()) {
+    BERTH_RETURN_IF_ERROR(WriteFixtures(options.json, card, results));
+  }
+  return failed == 0 && !results.empty();
+}
+
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app(kAbout, "card_check");
@@ -234,6 +316,11 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0u, kernels::kMostExactRows))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Cases at once")->check(CLI::Range(1, 1024));
+  app.add_flag("--brief", options.brief,
+               "Units of mixed rows, fewer runs, no proofs: for tools that make every call slow");
+  app.add_option("--fixtures", options.fixtures,
+                 "Check against golden-blocks.safetensors and tiny-qwen-like* of this folder")
+      ->check(CLI::ExistingDirectory);
   app.add_option("--json", options.json, "Write every case to this file");
   app.add_flag("--smoke", options.smoke, "Small: does it work?");
   CLI11_PARSE(app, argc, argv);
@@ -249,7 +336,8 @@ int Main(int argc, char** argv) {
     std::printf("skipped: %s\n", card.status().ToString().c_str());
     return kSkipped;
   }
-  const Result<bool> passed = Check(options, *card).Run();
+  const Result<bool> passed =
+      options.fixtures.empty() ? Check(options, *card).Run() : RunFixtures(options, *card);
   if (passed.ok()) return *passed ? 0 : 1;
   std::fprintf(stderr, "card_check: %s\n", passed.status().ToString().c_str());
   return passed.status().code() == StatusCode::kInvalidArgument ? 2 : 1;

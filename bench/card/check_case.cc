@@ -29,8 +29,13 @@ bool Same(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 // Every way to the same result, the first one first.
-std::vector<RunPlan> Plans(uint32_t units) {
-  std::vector<RunPlan> plans = {
+std::vector<RunPlan> Plans(uint32_t units, bool brief) {
+  if (brief) {
+    return {{"router ids"},
+            {"router ids, plain kernel", false},
+            {"waves of 4 from ring and host", true, 4, {Home::kRing, Home::kMapped}}};
+  }
+  return {
       {"router ids"},
       {"router ids once more"},
       {"router ids, plain kernel", false},
@@ -39,7 +44,6 @@ std::vector<RunPlan> Plans(uint32_t units) {
       {"waves of 2 from arena, ring and host", true, 2, {Home::kArena, Home::kRing, Home::kMapped}},
       {"waves of 3 in place", true, 3, {Home::kMapped}},
   };
-  return plans;
 }
 
 class Case {
@@ -58,9 +62,11 @@ class Case {
     BERTH_RETURN_IF_ERROR(RunAll());
     CompareWithHost();
     CompareWithDoubles();
-    ProveComparison();
-    BERTH_RETURN_IF_ERROR(ProveAudit());
-    BERTH_RETURN_IF_ERROR(CheckMissingUnit());
+    if (!c_.brief) {
+      ProveComparison();
+      BERTH_RETURN_IF_ERROR(ProveAudit());
+      BERTH_RETURN_IF_ERROR(CheckMissingUnit());
+    }
     BERTH_ASSIGN_OR_RETURN(const uint64_t differ, placed_.AuditAll(runner_.stream()));
     if (differ != 0) Fault(std::to_string(differ) + " bytes of units or between them changed");
     return result_;
@@ -78,7 +84,7 @@ class Case {
   Status RunAll() {
     const auto units = static_cast<uint32_t>(
         std::count_if(rows_of_.begin(), rows_of_.end(), [](uint32_t rows) { return rows > 0; }));
-    for (const RunPlan& plan : Plans(units)) {
+    for (const RunPlan& plan : Plans(units, c_.brief)) {
       BERTH_ASSIGN_OR_RETURN(StepOutputs got, runner_.Run(&placed_, inputs_, plan));
       if (++result_.runs == 1) {
         got_ = std::move(got);

@@ -20,6 +20,8 @@ struct CheckCase {
   bool mixed = false;  // rows of a unit differ; otherwise every unit gets all rows
   // Conventions, siblings and the place of gate and up change with it. 0: the reference model's.
   uint32_t turn = 0;
+  // The calls and what they give, no proofs, and fewer ways to the same result.
+  bool brief = false;
 
   std::string Regime() const;  // "8 rows a unit"
 };

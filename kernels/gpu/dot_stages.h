@@ -15,7 +15,7 @@
 #include "kernels/gpu/early_units.h"
 #include "kernels/gpu/expert_args.h"
 #include "kernels/gpu/row_sums.h"
-#include "kernels/gpu/staging.h"
+#include "kernels/gpu/stage_copies.h"
 
 namespace berth::kernels::gpu {
 
@@ -63,7 +63,7 @@ class DotStages {
   BERTH_CARD_ONLY void Fill(const DotPlace& at, const DotMatrices& matrices, uint32_t pass,
                             uint32_t col, uint32_t stage) const {
     if (matrices.second == nullptr) {
-      Arrive(by_tile() ? 2 : 8, stage);
+      ArriveAtStage(barriers_ + stage, by_tile() ? 2 : 8);
     } else if (by_tile()) {
       FillTile(at, matrices, stage);
     } else {
@@ -87,7 +87,7 @@ class DotStages {
       const uint32_t there = in_matrix < a_.rows ? in_matrix : a_.rows - 1;
       return InCardMemory(matrix) + there * row_bytes();
     }
-    const bool realigned = Realigned(matrices);
+    const bool realigned = Realigned<F>(matrices.first, matrices.second);
     if (by_tile()) {
       const uint8_t* const from = matrix + (in_matrix - row) * row_bytes();
       return StageAt(stage) + part * a_.part_bytes + HeadOf(from, realigned) + row * row_bytes();
@@ -103,21 +103,10 @@ class DotStages {
   BERTH_CARD_ONLY uint32_t StageBytes() const {
     return by_tile() ? 2 * a_.part_bytes : 8 * a_.row_stride;
   }
-  // Weights that decoders cannot read where they lie are moved to a multiple of 16 as they come.
-  BERTH_CARD_ONLY static bool Realigned(const DotMatrices& matrices) {
-    if constexpr (kLie<F> == Lie::kAny) return false;
-    const auto low = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(matrices.first));
-    const auto other = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(matrices.second));
-    constexpr uint32_t kMask = kRowAlign<F> - 1;
-    return ((low ^ other) & 3) != 0 || ((low | other) & kMask) != 0;
-  }
-  BERTH_CARD_ONLY static uint32_t HeadOf(const uint8_t* from, bool realigned) {
-    return realigned ? 0 : Head(from);
-  }
 
   BERTH_CARD_ONLY void FillTile(const DotPlace& at, const DotMatrices& matrices,
                                 uint32_t stage) const {
-    const bool realigned = Realigned(matrices);
+    const bool realigned = Realigned<F>(matrices.first, matrices.second);
     const auto bytes_of = [&](uint32_t part) {
       const uint32_t first = MatrixRow(at, part, 0);
       const uint32_t left = first < a_.rows ? a_.rows - first : 0;
@@ -140,14 +129,14 @@ class DotStages {
       if (bytes == 0) continue;
       const uint8_t* const from = from_of(part);
       uint8_t* const to = StageAt(stage) + part * a_.part_bytes + HeadOf(from, realigned);
-      Copy(to, from, bytes, realigned);
+      CopyToStage(to, from, bytes, realigned);
     }
-    Arrive(2, stage);
+    ArriveAtStage(barriers_ + stage, 2);
   }
 
   BERTH_CARD_ONLY void FillRows(const DotPlace& at, const DotMatrices& matrices, uint32_t pass,
                                 uint32_t col, uint32_t stage) const {
-    const bool realigned = Realigned(matrices);
+    const bool realigned = Realigned<F>(matrices.first, matrices.second);
     const uint32_t left = a_.cols - col;
     const uint32_t bytes = BytesOf(left < a_.chunk_cols ? left : a_.chunk_cols);
     const uint32_t row = MatrixRow(at, Part(), RowOf(pass));
@@ -164,26 +153,10 @@ class DotStages {
       const bool there = FromLane(row, lane) < a_.rows;
       if (!there) continue;
       const auto* const source = reinterpret_cast<const uint8_t*>(address);
-      Copy(StageAt(stage) + lane * a_.row_stride + HeadOf(source, realigned), source, bytes,
-           realigned);
+      CopyToStage(StageAt(stage) + lane * a_.row_stride + HeadOf(source, realigned), source, bytes,
+                  realigned);
     }
-    Arrive(8, stage);
-  }
-
-  BERTH_CARD_ONLY static void Copy(uint8_t* to, const uint8_t* from, uint32_t bytes,
-                                   bool realigned) {
-    if (realigned) {
-      CopyRealigned(to, from, bytes);
-    } else {
-      CopyByWarp(to, from, bytes);
-    }
-  }
-  // Where others copy, what the barrier waits for.
-  BERTH_CARD_ONLY void Arrive(uint32_t copies, uint32_t stage) const {
-    if constexpr (kBulkCopies) {
-      SyncWarp();
-      if (Lane() < copies) CopyBulk(stages_, nullptr, 0, barriers_ + stage);
-    }
+    ArriveAtStage(barriers_ + stage, 8);
   }
 
   const ProductArgs& a_;

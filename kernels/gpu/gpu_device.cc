@@ -38,9 +38,6 @@ class GpuDevice final : public Device {
   Result<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) override {
     return GpuStream::Create(&card_, options);
   }
-  uint64_t StreamBytes(const StreamOptions& options) const override {
-    return GpuStream::CardBytes(options);
-  }
   uint64_t workspace_bytes() const override { return card_.workspace_bytes; }
   Result<std::unique_ptr<Event>> CreateEvent() override {
     return std::unique_ptr<Event>(std::make_unique<GpuEvent>());
@@ -49,7 +46,6 @@ class GpuDevice final : public Device {
   Status PrepareLayer(const ExpertSpec& spec) override {
     return card_.layers.Prepare(spec).Annotate("card " + info_.name);
   }
-  uint64_t LayerBytes(const ExpertSpec& spec) const override { return LayerStore::BytesOf(spec); }
   std::vector<KernelChoice> Kernels(const ExpertSpec& spec, uint32_t rows,
                                     uint32_t top_k) const override;
   KernelLaunches kernel_launches() const override { return card_.launches(); }

@@ -10,31 +10,15 @@
 
 #include "kernels/gpu/expert_args.h"
 #include "kernels/gpu/gpu_status.h"
+#include "kernels/gpu/stream_sizes.h"
 #include "runtime/base/check.h"
 
 namespace berth::kernels::gpu {
-namespace {
-
-ExpertSizes SizesOf(const StreamOptions& options) {
-  ExpertSizes sizes;
-  sizes.max_hidden = options.max_hidden;
-  sizes.max_ffn = options.max_ffn;
-  sizes.max_pairs = options.max_pairs;
-  sizes.max_rows = options.max_rows > 0 ? options.max_rows : options.max_pairs;
-  sizes.max_units = options.max_units > 0 ? options.max_units : options.max_pairs;
-  return sizes;
-}
-
-}  // namespace
 
 GpuStream::GpuStream(GpuCard* card, const StreamOptions& options) : card_(card), options_(options) {
   ring_.resize(options.capacity);
   notices_.resize(options.capacity);
   ++card_->streams;
-}
-
-uint64_t GpuStream::CardBytes(const StreamOptions& options) {
-  return options.max_pairs == 0 ? 0 : ExpertWorkspaceBytes(SizesOf(options));
 }
 
 Result<std::unique_ptr<Stream>> GpuStream::Create(GpuCard* card, const StreamOptions& options) {

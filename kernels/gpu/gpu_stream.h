@@ -30,9 +30,6 @@ class GpuStream final : public Stream, private CompletionThread::Client {
   static Result<std::unique_ptr<Stream>> Create(GpuCard* card, const StreamOptions& options);
   ~GpuStream() override;
 
-  // Card memory that such a stream takes, beside its queue.
-  static uint64_t CardBytes(const StreamOptions& options);
-
   Status Copy(CopyDirection direction, std::span<const CopySegment> segments) override;
   Status UpdateTable(std::span<const TableEntry> entries) override;
   Status Run(const GroupedCall& call) override;

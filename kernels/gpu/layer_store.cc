@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "kernels/card_bytes.h"
 #include "kernels/gpu/gpu_status.h"
 #include "runtime/base/math.h"
 
@@ -26,21 +27,12 @@ std::array<Part, 6> PartsOf(const ExpertSpec& spec, CardLayer* layer) {
 
 }  // namespace
 
-uint64_t LayerStore::BytesOf(const ExpertSpec& spec) {
-  CardLayer layer;
-  uint64_t bytes = 0;
-  for (const Part& part : PartsOf(spec, &layer)) {
-    bytes += AlignUp(part.values->size() * sizeof(float), kCardAlign);
-  }
-  return bytes;
-}
-
 Status LayerStore::Prepare(const ExpertSpec& spec) {
   MutexLock lock(&mutex_);
   if (layers_.contains(&spec)) return Status();
   CardLayer layer;
   layer.spec = &spec;
-  if (const uint64_t bytes = BytesOf(spec); bytes > 0) {
+  if (const uint64_t bytes = CardLayerBytes(spec); bytes > 0) {
     BERTH_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory,
                            memory_->Allocate(bytes, "biases and scales of a layer"));
     const ScopedCard card(ordinal_);
@@ -63,7 +55,7 @@ Status LayerStore::Prepare(const ExpertSpec& spec) {
 std::optional<CardLayer> LayerStore::Find(const ExpertSpec& spec) const {
   MutexLock lock(&mutex_);
   if (const auto at = layers_.find(&spec); at != layers_.end()) return at->second;
-  if (BytesOf(spec) > 0) return std::nullopt;
+  if (CardLayerBytes(spec) > 0) return std::nullopt;
   CardLayer layer;
   layer.spec = &spec;
   return layer;

@@ -20,8 +20,6 @@ class LayerStore {
  public:
   explicit LayerStore(GpuMemory* memory, int ordinal) : memory_(memory), ordinal_(ordinal) {}
 
-  // Bytes of card memory that Prepare will take.
-  static uint64_t BytesOf(const ExpertSpec& spec);
   // Brings the siblings to the card. Once per spec; more often is no harm.
   Status Prepare(const ExpertSpec& spec) BERTH_EXCLUDES(mutex_);
   // Without siblings a layer need not be prepared; with them nothing is found before.

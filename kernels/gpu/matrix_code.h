@@ -32,7 +32,7 @@ BERTH_CARD_ONLY void MatrixDot(int32_t (&c)[4], uint32_t a0, uint32_t a1, uint32
 #endif
 }
 
-#elif !defined(__HIPCC__)
+#elif !defined(__HIPCC__) && !defined(__CUDACC__)
 
 inline void MatrixDot(int32_t (&c)[4], uint32_t a0, uint32_t a1, uint32_t b, int32_t start) {
   const uint32_t lane = ThreadIndex() % kWarp, g = lane / 4, t = lane % 4;
@@ -56,7 +56,7 @@ inline void MatrixDot(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&
   for (int i = 0; i < 4; ++i) c[i] = low[i] + high[i];
 }
 
-#else  // a Radeon: names for templates that are not used there
+#else  // the HIP flavour, whoever compiles it: names for templates that are not used there
 
 __device__ void MatrixDot(int32_t (&c)[4], uint32_t a0, uint32_t a1, uint32_t b, int32_t start);
 __device__ void MatrixDot(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],

@@ -8,7 +8,7 @@
 
 #include "kernels/gpu/expert_args.h"
 #include "kernels/gpu/row_sums.h"
-#include "kernels/gpu/staging.h"
+#include "kernels/gpu/stage_copies.h"
 
 namespace berth::kernels::gpu {
 
@@ -72,13 +72,13 @@ class TileStages {
     Tile tile;
     if (number < count) tile = Find(number);
     const auto row_bytes = static_cast<uint32_t>(a_.row_bytes[0]);
-    const bool realigned = Realigned(tile);
+    const bool realigned = IsRealigned(tile);
     if (kBulkCopies && !realigned) {
       const uint32_t lane = Lane();
       if (number >= count || lane >= copies_) return;
       const uint32_t of_part = copies_ / 2, part = lane / of_part, row = lane % of_part;
       const Part from = tile.At(part);
-      uint8_t* const to = PartOf(stage, part) + HeadOf(from, false);
+      uint8_t* const to = PartOf(stage, part) + Head(from.from);
       if (a_.row_stride == 0) {
         CopyBulk(to, from.from, from.rows * row_bytes, barriers_ + stage);
       } else {
@@ -90,21 +90,14 @@ class TileStages {
     BERTH_UNROLL
     for (uint32_t part = 0; part < 2; ++part) {
       const Part from = tile.At(part);
-      uint8_t* const to = PartOf(stage, part) + HeadOf(from, realigned);
+      uint8_t* const to = PartOf(stage, part) + HeadOf(from.from, realigned);
       const uint32_t pieces = a_.row_stride == 0 ? 1 : from.rows;
       const uint32_t bytes = a_.row_stride == 0 ? from.rows * row_bytes : row_bytes;
       for (uint32_t i = 0; i < pieces; ++i) {
-        if (realigned) {
-          CopyRealigned(to + i * a_.row_stride, from.from + i * bytes, bytes);
-        } else {
-          CopyByWarp(to + i * a_.row_stride, from.from + i * bytes, bytes);
-        }
+        CopyToStage(to + i * a_.row_stride, from.from + i * bytes, bytes, realigned);
       }
     }
-    if constexpr (kBulkCopies) {
-      SyncWarp();
-      if (Lane() < copies_) CopyBulk(stages_, nullptr, 0, barriers_ + stage);
-    }
+    ArriveAtStage(barriers_ + stage, copies_);
     CloseStage();
   }
 
@@ -115,7 +108,7 @@ class TileStages {
 
   // Row 0 of a part, where it is to be read.
   BERTH_CARD_ONLY const uint8_t* RowsOf(const Tile& tile, uint32_t part, uint32_t stage) const {
-    return PartOf(stage, part) + HeadOf(tile.At(part), Realigned(tile));
+    return PartOf(stage, part) + HeadOf(tile.At(part).from, IsRealigned(tile));
   }
   BERTH_CARD_ONLY uint32_t row_stride() const {
     return a_.row_stride == 0 ? static_cast<uint32_t>(a_.row_bytes[0]) : a_.row_stride;
@@ -133,16 +126,9 @@ class TileStages {
   BERTH_CARD_ONLY uint8_t* PartOf(uint32_t stage, uint32_t part) const {
     return stages_ + (2 * stage + part) * a_.part_bytes;
   }
-  // Weights that decoders cannot read where they lie are moved to a multiple of 16 as they come.
-  BERTH_CARD_ONLY static bool Realigned(const Tile& tile) {
-    if constexpr (kLie<F> == Lie::kAny) return false;
-    const auto one = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(tile.first.from));
-    const auto two = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(tile.second.from));
-    const bool alike = tile.second.from == nullptr || ((one ^ two) & 3) == 0;
-    return !alike || (one & (kLie<F> == Lie::kWords ? 3 : 1)) != 0;
-  }
-  BERTH_CARD_ONLY static uint32_t HeadOf(const Part& part, bool realigned) {
-    return realigned ? 0 : Head(part.from);
+  BERTH_CARD_ONLY static bool IsRealigned(const Tile& tile) {
+    const uint8_t* const first = tile.first.from;
+    return Realigned<F>(first, tile.second.from == nullptr ? first : tile.second.from);
   }
 
   const ProductArgs& a_;

@@ -91,6 +91,8 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
     std::unique_ptr<arena::CardArena> arena;
     std::unique_ptr<kernels::Stream> copy_in, copy_out, table, compute;
     std::vector<KernelTable> kernels;  // by layer; empty: all calls are the card's own choice
+    uint64_t free_bytes = 0;           // as it was opened
+    uint64_t short_bytes = 0;          // of them, what its memory turned out to lack
   };
   struct ReadRecord {
     scheduler::OpId op = 0;
@@ -121,9 +123,6 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   Status MakePlan();
   Status AllocateCards();
   Status AllocateArenas();
-  // Card memory beside arena and ring.
-  uint64_t CardExtraBytes(const kernels::Device& device) const;
-  kernels::StreamOptions ComputeStream() const;  // sizes only
   StepSizes PlaceSizes() const;
   Status Register(std::byte* begin, uint64_t bytes);
   Status MakePlaces();
@@ -171,7 +170,6 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   MachineProfile profile_;  // read where something is decided by costs
   MemoryPlan plan_;
   uint64_t available_bytes_ = 0;              // of the machine, read once
-  std::vector<uint64_t> short_bytes_;         // per card: that its memory turned out to lack
   std::vector<io::BufferRegion> registered_;  // with the cards, in this order
 
   // Torn down from the bottom up: streams drain before the memory they use goes.

@@ -132,6 +132,7 @@ Status Engine::OpenCards(const EngineHooks& hooks, const kernels::DeviceOptions&
       info_.notes.push_back(config.device + ": " + std::to_string(opened.threads) +
                             " threads instead of " + std::to_string(options_.threads));
     }
+    card.free_bytes = card.device->free_bytes();
     cards_.push_back(std::move(card));
   }
   return Status();
@@ -162,27 +163,11 @@ Status Engine::MakePlan() {
   for (const Card& card : cards_) {
     inputs.threads = std::max(inputs.threads, card.device->info().threads);
   }
-  short_bytes_.resize(cards_.size());
-  for (size_t c = 0; c < cards_.size(); ++c) {
-    const uint64_t taken = CardExtraBytes(*cards_[c].device) + short_bytes_[c];
-    const uint64_t free = cards_[c].device->free_bytes();
-    inputs.card_free_bytes.push_back(free > taken ? free - taken : 0);
+  for (const Card& card : cards_) {
+    inputs.card_free_bytes.push_back(card.free_bytes - std::min(card.free_bytes, card.short_bytes));
   }
   BERTH_ASSIGN_OR_RETURN(plan_, PlanMemory(inputs));
   return Status();
-}
-
-kernels::StreamOptions Engine::ComputeStream() const {
-  kernels::StreamOptions options;
-  if (!options_.compute) return options;
-  options.max_hidden = catalog_->hidden();
-  for (uint32_t l = 0; l < catalog_->layers(); ++l) {
-    options.max_ffn = std::max(options.max_ffn, catalog_->layer(l).spec.ffn);
-  }
-  options.max_rows = options_.max_rows;
-  options.max_pairs = options_.max_rows * catalog_->top_k();
-  options.max_units = std::min(options.max_pairs, catalog_->experts());
-  return options;
 }
 
 StepSizes Engine::PlaceSizes() const {
@@ -191,21 +176,6 @@ StepSizes Engine::PlaceSizes() const {
   sizes.partials_on_card = PartialsOnCard(options_);
   sizes.stage_y = cards_[0].device->info().host_memory == kernels::HostMemory::kRegistered;
   return sizes;
-}
-
-uint64_t Engine::CardExtraBytes(const kernels::Device& device) const {
-  if (device.info().host_memory == kernels::HostMemory::kAny) return 0;
-  uint64_t bytes = device.StreamBytes(ComputeStream());
-  bytes += static_cast<uint64_t>(catalog_->units()) * sizeof(void*);
-  for (uint32_t l = 0; l < catalog_->layers(); ++l) {
-    bytes += device.LayerBytes(catalog_->layer(l).spec);
-  }
-  if (PartialsOnCard(options_)) {
-    bytes += PartialBytes(options_, shape_.top_k, shape_.hidden) * options_.max_sessions *
-             options_.max_in_flight;
-  }
-  // Each of them begins at a boundary.
-  return bytes + (8 + catalog_->layers()) * kCardAlign;
 }
 
 // A card whose size was left open gives back what it turns out to lack once its slots have been
@@ -227,7 +197,7 @@ Status Engine::AllocateCards() {
       info_.notes.push_back(options_.cards[c].device + ": with its slots written, the card is " +
                             FormatBytes(lacking) + " short of its reserve");
       if (options_.cards[c].arena_bytes > 0) continue;  // asked for: obeyed
-      short_bytes_[c] += lacking;
+      cards_[c].short_bytes += lacking;
       again = true;
     }
     if (!again || i == kTries) return Status();
@@ -316,7 +286,7 @@ Status Engine::MakeStreams() {
                         kernels::StreamSink* sink, bool compute,
                         std::unique_ptr<kernels::Stream>* stream) -> Status {
     kernels::StreamOptions options;
-    if (compute) options = ComputeStream();
+    if (compute) options = plan_.compute_stream;
     options.name = device->info().name + " " + name;
     options.capacity = 2 * entries + 8;
     options.sink = sink;

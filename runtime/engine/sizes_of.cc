@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/card_bytes.h"
 #include "runtime/engine/host_layout.h"
 
 namespace berth {
@@ -43,6 +44,7 @@ ModelSizes SizesOf(const Catalog& catalog) {
   for (uint32_t l = 0; l < g.layers; ++l) {
     const CatalogLayer& layer = catalog.layer(l);
     sizes.max_ffn = std::max(sizes.max_ffn, layer.spec.ffn);
+    sizes.sibling_bytes += kernels::CardLayerBytes(layer.spec);
     g.layer_class.push_back(layer.size_class);
     g.layer_extents.push_back(static_cast<uint8_t>(layer.extent_count));
     uint32_t payload = 0;

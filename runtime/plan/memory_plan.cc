@@ -10,6 +10,7 @@
 #include "kernels/expert/host_expert.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
+#include "runtime/plan/card_plan.h"
 #include "runtime/simulate/miss_costs.h"
 
 namespace berth {
@@ -69,6 +70,10 @@ Result<MemoryPlan> Planner::Plan() {
        std::max<uint64_t>(1, work / options_.max_rows)}};
   uint64_t taken = 0;
   for (const arena::BudgetItem& item : items) taken += item.bytes;
+  plan_.compute_stream = ComputeStreamOf(options_, model_);
+  for (const CardConfig& card : options_.cards) {
+    plan_.card_extra_bytes.push_back(CardExtraBytes(options_, model_, card));
+  }
   BERTH_RETURN_IF_ERROR(PlanArenas(taken));
   for (size_t c = 0; c < options_.cards.size(); ++c) {
     if (!IsHostDevice(options_.cards[c].device)) continue;
@@ -206,7 +211,8 @@ arena::ArenaRequest Planner::ArenaOf(uint32_t card, uint32_t ring, uint64_t take
     all += static_cast<uint64_t>(k.units) * AlignUp(k.unit_bytes, kCardAlign);
     largest = std::max(largest, AlignUp(k.unit_bytes, kCardAlign));
   }
-  uint64_t room = inputs_.card_free_bytes[card];
+  const uint64_t free = inputs_.card_free_bytes[card], extra = plan_.card_extra_bytes[card];
+  uint64_t room = free > extra ? free - extra : 0;
   if (IsHostDevice(request.card)) {
     const uint64_t left =
         inputs_.available_bytes > taken + spare ? inputs_.available_bytes - taken - spare : 0;
@@ -233,6 +239,8 @@ Status Planner::PlanArenas(uint64_t taken) {
     card.ring_slots = plan.ring_slots;
     plan_.core.cards.push_back(std::move(card));
     plan_.arenas.push_back(std::move(plan));
+    BERTH_RETURN_IF_ERROR(CheckCardFits(options_.cards[c], plan_.arenas[c],
+                                        plan_.card_extra_bytes[c], inputs_.card_free_bytes[c]));
   }
   return Status();
 }

@@ -13,6 +13,7 @@
 #include "berth/options.h"
 #include "berth/stats.h"
 #include "berth/status.h"
+#include "kernels/device.h"
 #include "kernels/expert/arithmetic.h"
 #include "runtime/base/math.h"
 #include "runtime/config/machine_profile.h"
@@ -43,19 +44,26 @@ inline uint64_t PartialBytes(const RuntimeOptions& options, uint32_t top_k, uint
                  kCardAlign);
 }
 
+// Of a machine whose memory nobody stated.
+inline constexpr uint64_t kNoLimit = uint64_t{1} << 60;
+
 struct PlanInputs {
   const RuntimeOptions* options = nullptr;
   const ModelSizes* model = nullptr;
   // Of the machine that decisions by cost are made for; nullptr: its defaults.
   const MachineProfile* profile = nullptr;
-  uint32_t threads = 1;                   // that compute on the host
-  uint64_t available_bytes = 0;           // of the machine, read once
-  std::vector<uint64_t> card_free_bytes;  // [cards]
+  uint32_t threads = 1;          // that compute on the host
+  uint64_t available_bytes = 0;  // of the machine, read once
+  // [cards]: of their memory, for arena, ring and all else; kNoLimit: nobody knows
+  std::vector<uint64_t> card_free_bytes;
 };
 
 struct MemoryPlan {
   scheduler::CoreOptions core;
   std::vector<arena::ArenaPlan> arenas;  // [cards]
+  // Sizes of each card's compute stream, and [cards] of what a card takes besides arena and ring.
+  kernels::StreamOptions compute_stream;
+  std::vector<uint64_t> card_extra_bytes;
   uint64_t host_tier_bytes = 0;
   uint64_t staging_bytes = 0;
   uint64_t workspace_bytes = 0;  // places of steps and scratch of the compute streams
@@ -70,8 +78,8 @@ Result<kernels::Arithmetic> ArithmeticOf(const RuntimeOptions& options);
 Status CheckRuntimeOptions(const RuntimeOptions& options);
 
 // InvalidArgument where a size is below its minimum, ResourceExhausted where the sum is more than
-// the machine has; both name what to change. An arena whose size was left open takes as much as
-// makes all units resident, as far as the memory goes.
+// the machine or a card has; both name what to change. An arena whose size was left open takes as
+// much as makes all units resident, as far as the memory goes.
 Result<MemoryPlan> PlanMemory(const PlanInputs& inputs);
 
 // The part of a RuntimeInfo that the plan fixes: cards, slots, arena and ring bytes, notes.

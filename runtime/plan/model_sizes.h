@@ -23,6 +23,7 @@ struct ModelSizes {
   std::vector<SlotBytes> class_slot_bytes;  // [size classes]
   uint32_t hidden = 0;                      // 0 where nothing is computed
   uint32_t max_ffn = 0;                     // over all layers
+  uint64_t sibling_bytes = 0;               // of all layers, kept by each card
 
   uint64_t largest_host_slot() const;
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "policies/policy.h"
+#include "runtime/base/format.h"
 #include "runtime/base/quota.h"
 #include "runtime/count/future.h"
 #include "runtime/engine/engine.h"
@@ -18,9 +19,6 @@
 
 namespace berth {
 namespace {
-
-// Of a machine whose memory nobody stated.
-constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
 class CoreTarget final : public ReplayTarget {
  public:
@@ -86,9 +84,27 @@ Result<MemoryPlan> PlanOn(const MachineProfile& profile, const RuntimeOptions& r
                                   ": neither --arena nor the profile says how much memory it has: "
                                   "give --arena, --memory or a --profile with 'memory_bytes'");
     }
-    inputs.card_free_bytes.push_back(memory);
+    // What an arena that was asked for is held against is --memory: a larger card may be played.
+    const bool limited = card.memory_bytes > 0 || card.arena_bytes == 0;
+    inputs.card_free_bytes.push_back(limited ? memory : kNoLimit);
   }
-  return PlanMemory(inputs);
+  BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(inputs));
+  for (size_t c = 0; c < plan.arenas.size(); ++c) {
+    const std::string& device = runtime.cards[c].device;
+    const uint64_t memory = CardMemory(profile, runtime.cards[c]);
+    const uint64_t taken = plan.arenas[c].bytes() + plan.card_extra_bytes[c];
+    if (memory == 0 || taken <= memory) continue;
+    plan.notes.push_back("card " + device + ": " + FormatBytes(taken) + " are more than the " +
+                         FormatBytes(memory) + " that the profile's has: a run would refuse them");
+  }
+  const auto open = [](const CardConfig& card) {
+    return card.arena_bytes == 0 && !IsHostDevice(card.device);
+  };
+  if (sizes.hidden == 0 && std::any_of(runtime.cards.begin(), runtime.cards.end(), open)) {
+    plan.notes.push_back(
+        "what cards keep for computing is not counted: give MODEL, which says its shapes");
+  }
+  return plan;
 }
 
 void FillInfo(const RuntimeOptions& runtime, const MemoryPlan& plan, const MachineCosts& costs,
@@ -97,6 +113,7 @@ void FillInfo(const RuntimeOptions& runtime, const MemoryPlan& plan, const Machi
   info->memory.host_tier_bytes = plan.host_tier_bytes;
   info->memory.staging_bytes = plan.staging_bytes;
   info->memory.workspace_bytes = plan.workspace_bytes;
+  for (const uint64_t bytes : plan.card_extra_bytes) info->memory.workspace_bytes += bytes;
   info->memory.books_bytes = plan.books_bytes;
   for (const std::string& note : costs.notes) info->notes.push_back(note);
   info->io_rung = "simulated";

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/card_bytes.h"
+#include "runtime/base/math.h"
 #include "tests/kernels/device_fixture.h"
 #include "tests/kernels/small_experts.h"
 #include "tests/new_counter.h"
@@ -122,6 +124,22 @@ class DeviceCall : public DeviceConformance {
   std::unique_ptr<DeviceMemory> x_card_, partials_card_;
   std::unique_ptr<Stream> stream_;
 };
+
+TEST_P(DeviceCall, TakesTheCardMemoryThatIsPlannedFor) {
+  const bool on_card = device_->info().host_memory == HostMemory::kRegistered;
+  StreamOptions options{.name = "planned", .max_hidden = 512, .max_ffn = 96, .max_pairs = 70};
+  options.max_rows = 10;
+  options.max_units = 24;
+  const uint64_t free = device_->free_bytes();
+  {
+    std::unique_ptr<Stream> stream = MakeStream(options);
+    const uint64_t taken = free - device_->free_bytes();
+    EXPECT_EQ(taken, on_card ? AlignUp(CardStreamBytes(options), kCardAlign) : 0u);
+    EXPECT_EQ(taken > 0, on_card);
+  }
+  EXPECT_EQ(device_->free_bytes(), free);
+  EXPECT_EQ(CardStreamBytes(StreamOptions()), 0u);
+}
 
 TEST_P(DeviceCall, RunsUnitsByAddress) {
   ASSERT_TRUE(stream_->Run(Call(/*by_address=*/true)).ok());

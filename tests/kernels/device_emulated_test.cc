@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/card_bytes.h"
 #include "kernels/gpu/gpu_device.h"
 #include "kernels/gpu/vendor_emulated_runtime.h"
 #include "runtime/base/check.h"
@@ -254,12 +255,11 @@ TEST_F(EmulatedDevice, ALayerWithSiblingsIsPrepared) {
   ExpertSpec spec = experts.spec();
   spec.down_sibling.scale.assign(spec.experts, 2.0f);
   spec.down_sibling.bias.assign(size_t{spec.experts} * spec.hidden, 0.5f);
-  EXPECT_GT(device->LayerBytes(spec), 0u);
+  EXPECT_GT(CardLayerBytes(spec), 0u);
   StreamOptions options{.name = "compute"};
   options.max_hidden = spec.hidden;
   options.max_ffn = spec.ffn;
   options.max_pairs = 1;
-  EXPECT_GT(device->StreamBytes(options), 0u);
   std::unique_ptr<Stream> stream = std::move(*device->CreateStream(options));
   std::unique_ptr<DeviceMemory> unit = std::move(*device->Allocate(spec.unit_bytes, "unit"));
   const std::vector<std::byte> bytes = experts.UnitBytes(1);
@@ -285,7 +285,7 @@ TEST_F(EmulatedDevice, ALayerWithSiblingsIsPrepared) {
   EXPECT_EQ(stream->Run(call).code(), StatusCode::kFailedPrecondition);
   const uint64_t free = device->free_bytes();
   ASSERT_TRUE(device->PrepareLayer(spec).ok());
-  EXPECT_EQ(device->free_bytes(), free - device->LayerBytes(spec));
+  EXPECT_EQ(device->free_bytes(), free - CardLayerBytes(spec));
   ASSERT_TRUE(device->PrepareLayer(spec).ok());
   ASSERT_TRUE(stream->Run(call).ok());
   ASSERT_TRUE(stream->Synchronize().ok());

@@ -5,22 +5,17 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/expert/host_expert.h"
 #include "kernels/formats/format.h"
-#include "runtime/base/math.h"
 #include "tests/kernels/expert_model.h"
-#include "tests/kernels/gguf_fixture.h"
+#include "tests/kernels/fixture_layer.h"
 #include "tests/kernels/safetensors_fixture.h"
 
 namespace berth::kernels {
 namespace {
-
-using berth::testing::GgufFixture;
-using berth::testing::GgufTensor;
 
 class FixtureModels : public ::testing::Test {
  protected:
@@ -30,82 +25,11 @@ class FixtureModels : public ::testing::Test {
     }
   }
   void Load(const std::string& file) {
-    shards_.push_back(
-        std::make_unique<GgufFixture>(std::string(BERTH_SHARED_DATA) + "/fixtures/" + file));
-  }
-  // Null where no shard has it.
-  const GgufTensor* Find(const std::string& name) const {
-    for (const auto& shard : shards_) {
-      const auto found = shard->tensors().find(name);
-      if (found != shard->tensors().end()) return &found->second;
-    }
-    return nullptr;
+    model_.Load(std::string(BERTH_SHARED_DATA) + "/fixtures/" + file);
   }
 
-  testing::Layer LoadLayer(uint32_t block, const ExpertConventions& conventions) const;
-
-  std::vector<std::unique_ptr<GgufFixture>> shards_;
+  testing::FixtureModel model_;
 };
-
-// One tensor of all experts, and where its matrices lie in a unit.
-struct Part {
-  const GgufTensor* tensor;
-  uint64_t stride;  // bytes of one expert
-  uint64_t offset;
-};
-
-testing::Layer FixtureModels::LoadLayer(uint32_t block,
-                                        const ExpertConventions& conventions) const {
-  testing::Layer layer(testing::LayerOptions{.experts = 0, .hidden = 32, .ffn = 32});
-  ExpertSpec& spec = layer.spec;
-  spec.conventions = conventions;
-  spec.unit_bytes = 0;
-  const std::string prefix = "blk." + std::to_string(block) + ".ffn_";
-  std::vector<Part> parts;
-  const auto add = [&](const std::string& name) -> MatrixSpec {
-    const GgufTensor* tensor = Find(prefix + name + "_exps.weight");
-    if (tensor == nullptr) return {};
-    const auto cols = static_cast<uint32_t>(tensor->shape[0]);
-    const auto rows = static_cast<uint32_t>(tensor->shape[1]);
-    spec.experts = static_cast<uint32_t>(tensor->shape[2]);
-    MatrixSpec matrix{tensor->type, rows, cols, *RowBytes(*FindFormat(tensor->type), cols),
-                      AlignUp(spec.unit_bytes, kCardAlign)};
-    parts.push_back({tensor, matrix.row_bytes * rows, matrix.offset});
-    spec.unit_bytes = matrix.offset + matrix.row_bytes * rows;
-    return matrix;
-  };
-  const auto bias = [&](const std::string& name) -> std::vector<float> {
-    const GgufTensor* tensor = Find(prefix + name + "_exps.bias");
-    if (tensor == nullptr) return {};
-    std::vector<float> values(tensor->shape[0] * tensor->shape[1]);
-    std::memcpy(values.data(), tensor->data, values.size() * sizeof(float));
-    return values;
-  };
-  MatrixSpec fused = add("gate_up");
-  if (fused.rows > 0) {
-    fused.rows /= 2;
-    spec.gate = spec.up = fused;
-    MatrixSpec& second = conventions.gate_first ? spec.up : spec.gate;
-    second.offset += fused.rows * fused.row_bytes;
-  } else {
-    spec.gate = add("gate");
-    spec.up = add("up");
-  }
-  spec.down = add("down");
-  spec.hidden = spec.up.cols;
-  spec.ffn = spec.up.rows;
-  spec.gate_sibling.bias = bias("gate");
-  spec.up_sibling.bias = bias("up");
-  spec.down_sibling.bias = bias("down");
-  for (uint32_t expert = 0; expert < spec.experts; ++expert) {
-    std::vector<std::byte> unit(spec.unit_bytes);
-    for (const Part& part : parts) {
-      std::memcpy(unit.data() + part.offset, part.tensor->data + expert * part.stride, part.stride);
-    }
-    layer.units.push_back(std::move(unit));
-  }
-  return layer;
-}
 
 // All of a step in one call, partials poisoned before, then reduced.
 std::vector<float> RunStep(const testing::Layer& layer, const std::vector<float>& x,
@@ -186,7 +110,7 @@ TEST_F(FixtureModels, QwenLikeEqualsThePublishedOutputs) {
   const auto x = ffn.Get<float>("x");
   for (uint32_t block = 1; block <= 4; ++block) {
     SCOPED_TRACE("block " + std::to_string(block));
-    const testing::Layer layer = LoadLayer(block, *ConventionsOf("qwen3moe"));
+    const testing::Layer layer = model_.LoadLayer(block, *ConventionsOf("qwen3moe"));
     ASSERT_EQ(layer.spec.hidden, 256u);
     const std::string name = "layer" + std::to_string(block);
     const auto y = ffn.Get<float>(name + ".y");
@@ -207,9 +131,9 @@ TEST_F(FixtureModels, OthersEqualDoublePrecision) {
   for (const Model& model :
        {Model{"tiny-gptoss-like.gguf", "gpt-oss"}, Model{"tiny-fused-gate-up.gguf", "gemma4"}}) {
     SCOPED_TRACE(model.file);
-    shards_.clear();
+    model_ = testing::FixtureModel();
     Load(model.file);
-    const testing::Layer layer = LoadLayer(0, *ConventionsOf(model.architecture));
+    const testing::Layer layer = model_.LoadLayer(0, *ConventionsOf(model.architecture));
     ASSERT_GE(layer.spec.experts, 4u);
     const auto x = testing::RandomValues(9, 3 * layer.spec.hidden);
     const std::vector<int32_t> ids = {3, 0, 1, 2, 2, 3};

@@ -47,7 +47,7 @@ SimulateOptions Desk() {
   options.profile.links = {{"card:0", 10e9}};
   CardProfile card;
   card.card = "card:0";
-  card.memory_bytes = 120 * kUnitBytes;
+  card.memory_bytes = 120 * kUnitBytes + 10'000;  // its pointer table is in it, too
   options.profile.cards = {card};
   options.profile.host.pass_s = 1e-3;
   options.profile.host.round_trip_s = 1e-5;
@@ -60,6 +60,13 @@ RunReport Simulated(const SimulateOptions& options, uint32_t pass_rows = 1) {
   Result<RunReport> report = Simulate(options, Trace(pass_rows).get());
   EXPECT_TRUE(report.ok()) << report.status().ToString();
   return report.ok() ? std::move(*report) : RunReport();
+}
+
+bool HasNote(const RunReport& report, const std::string& part) {
+  for (const std::string& note : report.info.notes) {
+    if (note.find(part) != note.npos) return true;
+  }
+  return false;
 }
 
 TEST(SimulateTest, TimeAddsUpAndIsTheSameEveryTime) {
@@ -171,9 +178,22 @@ TEST(SimulateTest, AnOpenArenaTakesWhatTheProfileLeaves) {
   options.run.runtime.cards[1].device = "card:1";
   const RunReport two = Simulated(options);
   EXPECT_EQ(two.info.cards[1].arena_slots + two.info.cards[1].ring_slots, 120u);
-  bool said = false;
-  for (const std::string& note : two.info.notes) said |= note.find("card:1") != note.npos;
-  EXPECT_TRUE(said);
+  EXPECT_TRUE(HasNote(two, "card:1"));
+  // Of a model that is only stated, nobody knows what a card needs to compute it.
+  EXPECT_TRUE(HasNote(two, "what cards keep for computing is not counted"));
+}
+
+// A larger card may be played; that it is larger is said, and --memory is obeyed.
+TEST(SimulateTest, AnArenaThatIsLargerThanTheProfilesCard) {
+  SimulateOptions options = Desk();
+  options.run.runtime.cards[0].arena_bytes = 119 * kUnitBytes;
+  EXPECT_TRUE(HasNote(Simulated(options), "a run would refuse them"));
+  options.run.runtime.cards[0].arena_bytes = 100 * kUnitBytes;
+  EXPECT_FALSE(HasNote(Simulated(options), "a run would refuse them"));
+  options.run.runtime.cards[0].memory_bytes = 100 * kUnitBytes;
+  const Status refused = Simulate(options, Trace().get()).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(refused.message().find("lower --arena"), std::string_view::npos);
 }
 
 TEST(SimulateTest, ANaiveEngineThrowsOutWhatItNeeds) {
