@@ -43,9 +43,10 @@ Result<KernelChoice> ParseKernelChoice(std::string_view text) {
     return choice;
   }
   const std::vector<std::string_view> names(std::begin(kNames), std::end(kNames));
-  return InvalidArgumentError("no kernel '" + std::string(text) +
-                              "': auto, plain, dots, matrices, few or wide:N with a multiple of 16" +
-                              DidYouMean(std::string(name), names));
+  return InvalidArgumentError(
+      "no kernel '" + std::string(text) +
+      "': auto, plain, dots, matrices, few or wide:N with a multiple of 16" +
+      DidYouMean(std::string(name), names));
 }
 
 }  // namespace berth::kernels
