@@ -21,7 +21,7 @@ BERTH_CARD_ONLY uint32_t FewRow(uint32_t tile, uint32_t row_step, uint32_t i) {
   return 2 * (kRows * (tile / 2) + i) + tile % 2;
 }
 
-// What the kernels of both kinds have in common. All of a block's threads call the same.
+// All of a block's threads call the same.
 template <typename F>
 class FewBlock {
  public:
@@ -32,8 +32,9 @@ class FewBlock {
         local_(a_, shared + args.at.local, F::kKind.minima && F::kKind.halves) {}
 
   BERTH_CARD_ONLY void FillTable() const {
-    if constexpr (kFewCopies < F >> 0) {
-      FillTableCopies<F, kFewCopies<F>>(reinterpret_cast<uint32_t*>(shared_ + args_.at.table));
+    constexpr uint32_t kCopies = kFewCopies<F>;
+    if constexpr (kCopies > 0) {
+      FillTableCopies<F, kCopies>(reinterpret_cast<uint32_t*>(shared_ + args_.at.table));
     }
   }
   BERTH_CARD_ONLY void List() { list_ = ListInBlock(args_, shared_); }
