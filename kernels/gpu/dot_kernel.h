@@ -133,7 +133,7 @@ class DotWarp {
       begin = first_unit * tiles + share * each + (share < more ? share : more);
       end = begin + each + (share < more ? 1 : 0);
     } else {
-      FindShare(share, first_unit, units);
+      FindTiles<1>(a_.list.units, first_unit, units, *a_.list.pair_count, tiles, share, word_ + 1);
       begin = word_[1];
       end = word_[2];
       SyncBlock();
@@ -144,31 +144,6 @@ class DotWarp {
       s_->end = end;
     }
     SyncWarp();
-  }
-  // Where a share begins and where it ends, to word_[1] and word_[2].
-  BERTH_CARD_ONLY void FindShare(uint32_t share, uint32_t first_unit, uint32_t units) const {
-    const uint32_t tiles = stages_.tiles();
-    const uint32_t first_pair = first_unit == 0 ? 0 : a_.list.units[first_unit].first;
-    // A tile's work: so much for its weights, one for each pair.
-    constexpr uint64_t kOfWeights = 1;
-    const uint64_t pairs = *a_.list.pair_count - first_pair;
-    const uint64_t work = kOfWeights * (units - first_unit) + pairs;
-    SyncBlock();
-    for (uint32_t at = first_unit + ThreadIndex(); at < units; at += BlockThreads()) {
-      const CardUnit unit = a_.list.units[at];
-      // In parts of one.
-      const uint64_t before = kOfWeights * (at - first_unit) + unit.first - first_pair;
-      const uint64_t begins = before * GridBlocks();
-      const uint64_t own = (kOfWeights + unit.count) * GridBlocks();
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 2; ++i) {
-        const uint64_t wanted = (share + i) * work;
-        if (wanted < begins || wanted >= begins + own) continue;
-        word_[1 + i] = at * tiles + static_cast<uint32_t>((wanted - begins) * tiles / own);
-      }
-    }
-    if (ThreadIndex() == 0 && share + 1 == GridBlocks()) word_[2] = units * tiles;
-    SyncBlock();
   }
   // What is to be taken: these tiles, of their units' pairs those from `pair` on, `pairs` at most.
   BERTH_CARD_ONLY void SetTiles(uint32_t begin, uint32_t end, uint32_t pair, uint32_t pairs) {
@@ -368,13 +343,7 @@ class DotWarp {
     BERTH_UNROLL
     for (uint32_t n = 0; n < kDotPairs; ++n) {
       if (n < count) {
-        // 4 apart, 2 apart, 1 apart.
-        BERTH_UNROLL
-        for (uint32_t h = 0; h < 2; ++h) {
-          sums[n][h] = Add(sums[n][h], LaneXor(sums[n][h], 16u));
-          sums[n][h] = Add(sums[n][h], LaneXor(sums[n][h], 8u));
-        }
-        const float total = Canonical(Add(sums[n][0], sums[n][1]));
+        const float total = SumOfFourLanes(sums[n]);
         if (Lane() / 8 == n % 4) products[n / 4] = total;
       }
     }

@@ -21,15 +21,17 @@ const TunedKernels* const kKernels[] = {
 };
 
 constexpr uint32_t kFewestWarps = 4;  // with fewer the plain kernel is as good
-constexpr uint64_t kReserved = 1024;  // what the card takes of shared memory for each block
 // Columns of a stage are a multiple of this, so that blocks of weights lie in all stages alike.
 constexpr uint32_t kColumnStep = 512;
 constexpr uint32_t kShortRow = 1024;  // columns
 constexpr uint32_t kMostPasses = 4;
 
-// Of a row in a stage that holds stretches of rows: an odd number of pieces of 16 bytes, so that
-// the loads of eight lanes meet different banks; up to 15 bytes in front.
-uint64_t SlotBytes(uint64_t bytes) { return ((bytes + 30) / 16 | 1) * 16; }
+const TunedKernels* Find(TensorType type) {
+  for (const TunedKernels* kernels : kKernels) {
+    if (kernels->type == type) return kernels;
+  }
+  return nullptr;
+}
 
 // How many stages of so many bytes, each with a barrier, a warp has.
 uint64_t DepthOf(uint64_t warp_bytes, uint64_t stage_bytes) {
@@ -46,7 +48,7 @@ bool CutTiles(uint64_t warp_bytes, ProductArgs* a) {
 }
 bool CutRows(uint64_t warp_bytes, uint32_t cols, const TunedKernels& kernels, ProductArgs* a) {
   const uint64_t bytes = uint64_t{std::min(cols, a->cols)} / kernels.elements * kernels.bytes;
-  const uint64_t slot = SlotBytes(bytes);
+  const uint64_t slot = RowSlotBytes(bytes);
   a->chunk_cols = cols;
   a->part_bytes = 0;
   a->row_stride = static_cast<uint32_t>(slot);
@@ -133,8 +135,8 @@ bool PlanMatrices(const TunedKernels& kernels, uint64_t block_bytes, ProductArgs
   for (uint32_t depth = kMatrixDepth; depth > 0; --depth) {
     const uint64_t bytes = besides + depth * stage;
     if (bytes > block_bytes) continue;
-    const uint64_t blocks =
-        std::min<uint64_t>((block_bytes + kReserved) / (bytes + kReserved), kernel.blocks);
+    const uint64_t blocks = std::min<uint64_t>(
+        (block_bytes + kReservedBytes) / (bytes + kReservedBytes), kernel.blocks);
     // Blocks hide more than stages do.
     if (blocks <= a->blocks) continue;
     a->blocks = static_cast<uint32_t>(blocks);
@@ -149,22 +151,15 @@ uint64_t WideBytes(const TunedKernels& kernels, uint32_t warps, uint32_t pairs) 
          WideSharedBytes(kernels.wide_slot_bytes, warps, pairs);
 }
 
-const TunedKernels* FindFor(const ProductArgs& args) {
-  const TunedKernels* const kernels = FindTunedKernels(args.types[0]);
+}  // namespace
+
+const TunedKernels* FindTunedKernels(const ProductArgs& args) {
+  const TunedKernels* const kernels = Find(args.types[0]);
   const bool alike = args.matrices == 1 ||
                      (args.types[0] == args.types[1] && args.row_bytes[0] == args.row_bytes[1]);
   // Kernels count a matrix's bytes in 32 bits.
   const bool small = args.row_bytes[0] * (uint64_t{args.rows} + 32) <= UINT32_MAX;
   return alike && small ? kernels : nullptr;
-}
-
-}  // namespace
-
-const TunedKernels* FindTunedKernels(TensorType type) {
-  for (const TunedKernels* kernels : kKernels) {
-    if (kernels->type == type) return kernels;
-  }
-  return nullptr;
 }
 
 gpuError_t PrepareTunedKernels() {
@@ -183,7 +178,7 @@ gpuError_t PrepareTunedKernels() {
 }
 
 Tuned PlanTuned(bool many, uint32_t processors, ProductArgs* args) {
-  const TunedKernels* const kernels = FindFor(*args);
+  const TunedKernels* const kernels = FindTunedKernels(*args);
   size_t block_bytes = 0;
   if (kernels == nullptr || gpuBlockSharedBytes(&block_bytes) != gpuSuccess) return Tuned::kNone;
   if (many && PlanMatrices(*kernels, block_bytes, args)) return Tuned::kMatrices;
@@ -202,7 +197,7 @@ uint32_t WidePairs(const ProductArgs& args) {
   planned.wide_over = 0;
   planned.wide_pairs = kWideFewestPairs;
   if (PlanTuned(false, 1, &planned) != Tuned::kDots) return 0;
-  const TunedKernels& kernels = *FindTunedKernels(args.types[0]);
+  const TunedKernels& kernels = *Find(args.types[0]);
   uint32_t pairs = kWideMostPairs;
   while (pairs >= kWideFewestPairs && WideBytes(kernels, planned.warps, pairs) > block_bytes) {
     pairs -= 16;
@@ -212,7 +207,7 @@ uint32_t WidePairs(const ProductArgs& args) {
 
 gpuError_t LaunchTuned(Tuned tuned, const ProductArgs& args, uint32_t processors,
                        gpuStream_t stream) {
-  const TunedKernels& kernels = *FindTunedKernels(args.types[0]);
+  const TunedKernels& kernels = *Find(args.types[0]);
   const TunedKernel& kernel = tuned == Tuned::kMatrices     ? kernels.matrices
                               : args.wide_over != kNoneWide ? kernels.wide
                                                             : kernels.dots;

@@ -81,6 +81,12 @@ struct alignas(16) DotFill {
   uint32_t pass, col, pair;
 };
 
+// What the card takes of a multiprocessor's shared memory for each block.
+inline constexpr uint32_t kReservedBytes = 1024;
+// Of a row in a stage that holds stretches of rows: an odd number of pieces of 16 bytes, so that
+// the loads of eight lanes meet different banks; up to 15 bytes in front.
+constexpr uint64_t RowSlotBytes(uint64_t bytes) { return ((bytes + 30) / 16 | 1) * 16; }
+
 // What a block of so many warps has of these, and the words that it takes shares with.
 BERTH_CARD uint32_t DotFixedBytes(uint32_t warps) {
   return kShareWords * 4 + kDotUnits * static_cast<uint32_t>(sizeof(CardUnit)) +
@@ -132,8 +138,8 @@ struct TunedKernels {
   uint32_t wide_slot_bytes = 0;
 };
 
-// Null: the type has none.
-const TunedKernels* FindTunedKernels(TensorType type);
+// Of the call's types, if they and its sizes are some that tuned kernels take; else null.
+const TunedKernels* FindTunedKernels(const ProductArgs& args);
 gpuError_t PrepareTunedKernels();
 
 // Which kernel of the type takes these matrices, if any.

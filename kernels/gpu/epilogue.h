@@ -54,10 +54,12 @@ BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, uint32_t expert, uint
   StoreWeighted(a, expert, place, row, weight, gate, up, wide);
 }
 
-BERTH_CARD_ONLY void StorePartial(const ProductArgs& a, uint32_t expert, uint32_t pair,
-                                  uint32_t row, float product) {
-  a.partials[static_cast<size_t>(pair) * a.rows + row] =
-      WithSiblings(a, 0, expert, row, 1.0f, product);
+// What was stored.
+BERTH_CARD_ONLY float StorePartial(const ProductArgs& a, uint32_t expert, uint32_t pair,
+                                   uint32_t row, float product) {
+  const float partial = WithSiblings(a, 0, expert, row, 1.0f, product);
+  a.partials[static_cast<size_t>(pair) * a.rows + row] = partial;
+  return partial;
 }
 
 // Counts the arrival of a tile of outputs in a block of 32; whether it was the last of the unit's.

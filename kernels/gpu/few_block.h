@@ -77,16 +77,10 @@ class FewBlock {
     float product = 0;
     BERTH_UNROLL
     for (uint32_t n = 0; n < (kRows < 4 ? kRows : 4); ++n) {
-      float(&own)[2] = sums[first + n];
-      // 4 apart, 2 apart, 1 apart.
-      BERTH_UNROLL
-      for (uint32_t h = 0; h < 2; ++h) {
-        own[h] = gpu::Add(own[h], LaneXor(own[h], 16u));
-        own[h] = gpu::Add(own[h], LaneXor(own[h], 8u));
-      }
-      if (Lane() / 8 == n) product = gpu::Add(own[0], own[1]);
+      const float total = SumOfFourLanes(sums[first + n]);
+      if (Lane() / 8 == n) product = total;
     }
-    return Canonical(product);
+    return product;
   }
   BERTH_CARD_ONLY uint32_t* words() const { return reinterpret_cast<uint32_t*>(shared_); }
   BERTH_CARD_ONLY uint32_t* scratch() const {

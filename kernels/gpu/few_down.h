@@ -52,7 +52,7 @@ class FewDown : public FewBlock<F> {
       const uint32_t to = EndOfWindow(from, units);
       if (from != 0) SyncBlock();
       const uint32_t place = list_.units[from].first;
-      MakeInputs(place, (to < units ? list_.units[to].first : Base::words()[kWordPairs]) - place);
+      local_.Make(place, (to < units ? list_.units[to].first : Base::words()[kWordPairs]) - place);
       BERTH_NO_UNROLL
       for (; at < (to + 1) / 2 * rows; at += kFewWarps) Take(items, at, place, &stages);
       from = to;
@@ -90,38 +90,6 @@ class FewDown : public FewBlock<F> {
     const uint32_t found = Base::words()[kWordEnd];
     SyncBlock();
     return found;
-  }
-
-  // h of places [first, first + count) in 8 bits. Synchronizes behind it.
-  BERTH_CARD_ONLY void MakeInputs(uint32_t first, uint32_t count) const {
-    constexpr uint32_t kAtOnce = 4;  // loads under way
-    const uint32_t pieces = (a_.cols + 127) / 128;
-    for (uint32_t i = ThreadIndex() / kWarp; i < count * pieces; i += kAtOnce * kFewWarps) {
-      FourFloats x[kAtOnce];
-      BERTH_UNROLL
-      for (uint32_t n = 0; n < kAtOnce; ++n) {
-        const Piece piece = PieceOf(i + n * kFewWarps, pieces, count);
-        x[n] = {};
-        if (!piece.there) continue;
-        LoadSharedFour(a_.h + static_cast<size_t>(first + piece.row) * a_.cols + piece.col,
-                       x[n].values);
-      }
-      BERTH_UNROLL
-      for (uint32_t n = 0; n < kAtOnce; ++n) {
-        if (i + n * kFewWarps >= count * pieces) break;
-        const Piece piece = PieceOf(i + n * kFewWarps, pieces, count);
-        QuantizeBlockByEight(x[n].values, local_.rows(), piece.row, piece.col / 32, piece.there);
-      }
-    }
-    SyncBlock();
-  }
-  struct Piece {
-    uint32_t row, col;
-    bool there;
-  };
-  BERTH_CARD_ONLY Piece PieceOf(uint32_t i, uint32_t pieces, uint32_t rows) const {
-    const uint32_t row = i / pieces, col = 128 * (i - row * pieces) + 4 * Lane();
-    return {row, col, row < rows && col < a_.cols};
   }
 
   BERTH_CARD_ONLY void Take(const FewItems& items, uint32_t at, uint32_t place,
@@ -163,8 +131,7 @@ class FewDown : public FewBlock<F> {
       const uint32_t n = first + Lane() / 8;
       if (!there || n >= unit.count) continue;
       const uint32_t pair = list_.pairs[unit.first + n];
-      const float partial = WithSiblings(a_, 0, unit.expert, output, 1.0f, product);
-      a_.partials[static_cast<size_t>(pair) * a_.rows + output] = partial;
+      const float partial = StorePartial(a_, unit.expert, pair, output, product);
       if (a_.y == nullptr) continue;
       Partials()[pair * 4 * items.count + 4 * (at % items.count) + Lane() % 4] = partial;
     }

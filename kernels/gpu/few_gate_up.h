@@ -4,6 +4,7 @@
 
 #include "kernels/gpu/epilogue.h"
 #include "kernels/gpu/few_block.h"
+#include "kernels/gpu/shares.h"
 
 namespace berth::kernels::gpu {
 
@@ -58,35 +59,16 @@ class FewGateUp : public FewBlock<F> {
   }
 
  private:
+  // Of a tile, beside one for each pair.
+  static constexpr uint32_t kOfWeights = 4;
   struct Share {
     uint32_t begin, end;
   };
 
-  // This block's tiles: shares of like work, which is so much for a tile's weights and one for each
-  // pair.
   BERTH_CARD_ONLY Share FindShare() const {
-    constexpr uint32_t kOfWeights = 4;
     uint32_t* const words = Base::words();
-    const uint32_t units = words[kWordUnits];
-    const uint32_t work = kOfWeights * units + words[kWordPairs];
-    if (ThreadIndex() == 0) {
-      words[kWordBegin] = 0;
-      words[kWordEnd] = units * args_.tiles;
-    }
-    SyncBlock();
-    for (uint32_t at = ThreadIndex(); at < units; at += BlockThreads()) {
-      // In parts of a block's share.
-      const uint32_t begins = (kOfWeights * at + list_.units[at].first) * GridBlocks();
-      const uint32_t own = (kOfWeights + list_.units[at].count) * GridBlocks();
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t wanted = (BlockIndex() + i) * work;
-        if (wanted < begins || wanted >= begins + own) continue;
-        const uint64_t tile = uint64_t{wanted - begins} * args_.tiles / own;
-        words[kWordBegin + i] = at * args_.tiles + static_cast<uint32_t>(tile);
-      }
-    }
-    SyncBlock();
+    FindTiles<kOfWeights>(list_.units, 0, words[kWordUnits], words[kWordPairs], args_.tiles,
+                          BlockIndex(), words + kWordBegin);
     return {words[kWordBegin], words[kWordEnd]};
   }
 
@@ -122,7 +104,7 @@ class FewGateUp : public FewBlock<F> {
     float x[4];
     BERTH_UNROLL
     for (uint32_t n = 0; n < 4; ++n) x[n] = there ? LoadShared(from + n) : 0.0f;
-    QuantizeBlockByEight(x, local_.rows(), row, col / 32, there);
+    QuantizeBlocks(x, local_.rows(), row, col / 32, there);
   }
 
   template <uint32_t kRows>

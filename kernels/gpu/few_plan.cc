@@ -8,19 +8,15 @@
 namespace berth::kernels::gpu {
 namespace {
 
-constexpr uint64_t kReserved = 1024;   // what the card takes of shared memory for each block
 constexpr uint32_t kColumnStep = 256;  // columns of a stage are a multiple of this
 constexpr uint32_t kMostWindows = 8;   // that the inputs of down come in
-
-// Of a row in a stage: an odd number of pieces of 16 bytes, so that the loads of eight lanes meet
-// different banks; up to 15 bytes in front.
-uint32_t SlotBytes(uint32_t bytes) { return ((bytes + 30) / 16 | 1) * 16; }
 
 // Two stages of as many columns as there is room for, and more of these where they fit; or one of a
 // whole row. `room`: of a warp.
 bool CutStages(const TunedKernels& kernels, uint32_t room, ProductArgs* a) {
   const auto cut = [&](uint32_t cols) {
-    const uint32_t slot = SlotBytes(std::min(cols, a->cols) / kernels.elements * kernels.bytes);
+    const uint32_t bytes = std::min(cols, a->cols) / kernels.elements * kernels.bytes;
+    const auto slot = static_cast<uint32_t>(RowSlotBytes(bytes));
     a->chunk_cols = cols;
     a->row_stride = slot;
     a->depth = std::min(room / (8 * slot), kFewMostDepth);
@@ -61,13 +57,9 @@ bool PlanBlock(const TunedKernels& kernels, const FewKernel& kernel, uint32_t ro
 }
 
 bool Fits(const PrepareArgs& prepare, const ProductArgs& gate_up, const ProductArgs& down) {
-  const auto small = [](const ProductArgs& a) {
-    return a.row_bytes[0] * (uint64_t{a.rows} + 32) <= UINT32_MAX && a.wide_over == kNoneWide;
-  };
-  const bool alike = gate_up.matrices == 1 || (gate_up.types[0] == gate_up.types[1] &&
-                                               gate_up.row_bytes[0] == gate_up.row_bytes[1]);
   return prepare.pair_count <= kFewMostPairs && prepare.rows <= kFewMostRows &&
-         prepare.unit_count <= kFewMostPairs && alike && small(gate_up) && small(down);
+         prepare.unit_count <= kFewMostPairs && gate_up.wide_over == kNoneWide &&
+         down.wide_over == kNoneWide;
 }
 
 FewArgs ArgsOf(const PrepareArgs& prepare, const ProductArgs& product) {
@@ -88,17 +80,16 @@ uint32_t TilesOf(const ProductArgs& a, uint32_t rows) {
 
 bool PlanFew(const PrepareArgs& prepare, const ProductArgs& gate_up, const ProductArgs& down,
              uint32_t processors, FewCall* call) {
-  const TunedKernels* const first = FindTunedKernels(gate_up.types[0]);
-  const TunedKernels* const second = FindTunedKernels(down.types[0]);
+  const TunedKernels* const first = FindTunedKernels(gate_up);
+  const TunedKernels* const second = FindTunedKernels(down);
   size_t block_bytes = 0;
   if (!kHaveFewKernels || first == nullptr || second == nullptr || !Fits(prepare, gate_up, down) ||
       gpuBlockSharedBytes(&block_bytes) != gpuSuccess) {
     return false;
   }
   const auto room =
-      static_cast<uint32_t>((block_bytes + kReserved) / kFewBlocks - kReserved) & ~15u;
+      static_cast<uint32_t>((block_bytes + kReservedBytes) / kFewBlocks - kReservedBytes) & ~15u;
   call->gate_up = ArgsOf(prepare, gate_up);
-  call->gate_up.product.h_bytes.q = nullptr;  // down puts h into 8 bits itself
   call->gate_up.product.local_rows = prepare.rows;
   call->gate_up.tiles = TilesOf(call->gate_up.product, gate_up.matrices == 2 ? 4 : 8);
   if (!PlanBlock(*first, first->few_gate_up, room, 0, &call->gate_up)) return false;
@@ -117,8 +108,8 @@ bool PlanFew(const PrepareArgs& prepare, const ProductArgs& gate_up, const Produ
 }
 
 gpuError_t LaunchFew(const FewCall& call, uint32_t processors, gpuStream_t stream) {
-  const TunedKernels& first = *FindTunedKernels(call.gate_up.product.types[0]);
-  const TunedKernels& second = *FindTunedKernels(call.down.product.types[0]);
+  const TunedKernels& first = *FindTunedKernels(call.gate_up.product);
+  const TunedKernels& second = *FindTunedKernels(call.down.product);
   const gpuError_t error = first.few_gate_up.launch(call.gate_up, processors, stream);
   return error != gpuSuccess ? error : second.few_down.launch(call.down, processors, stream);
 }

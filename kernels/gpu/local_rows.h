@@ -64,25 +64,35 @@ class LocalRows {
         reinterpret_cast<const FourWords*>(from)[from_piece];
   }
 
+  // Four values a lane: 128 columns of a row by a warp.
   BERTH_CARD_ONLY void Quantize(uint32_t first, uint32_t count) const {
-    const uint32_t blocks = (a_.cols + 31) / 32, warps = BlockThreads() / kWarp;
     constexpr uint32_t kAtOnce = 4;  // loads under way
-    for (uint32_t i = ThreadIndex() / kWarp; i < count * blocks; i += kAtOnce * warps) {
-      float values[kAtOnce];
+    const uint32_t warps = BlockThreads() / kWarp, pieces = (a_.cols + 127) / 128;
+    for (uint32_t i = ThreadIndex() / kWarp; i < count * pieces; i += kAtOnce * warps) {
+      FourFloats x[kAtOnce];
       BERTH_UNROLL
       for (uint32_t n = 0; n < kAtOnce; ++n) {
-        const uint32_t item = i + n * warps;
-        const uint32_t row = item / blocks, col = item % blocks * 32 + Lane();
-        const bool there = item < count * blocks && col < a_.cols;
-        const float* const h = a_.h + static_cast<size_t>(first + row) * a_.cols + col;
-        values[n] = there ? LoadShared(h) : 0.0f;
+        const Piece piece = PieceOf(i + n * warps, pieces, count);
+        x[n] = {};
+        if (!piece.there) continue;
+        LoadSharedFour(a_.h + static_cast<size_t>(first + piece.row) * a_.cols + piece.col,
+                       x[n].values);
       }
       BERTH_UNROLL
       for (uint32_t n = 0; n < kAtOnce; ++n) {
-        const uint32_t item = i + n * warps;
-        if (item < count * blocks) QuantizeBlock(values[n], rows_, item / blocks, item % blocks);
+        if (i + n * warps >= count * pieces) break;
+        const Piece piece = PieceOf(i + n * warps, pieces, count);
+        QuantizeBlocks(x[n].values, rows_, piece.row, piece.col / 32, piece.there);
       }
     }
+  }
+  struct Piece {
+    uint32_t row, col;
+    bool there;
+  };
+  BERTH_CARD_ONLY Piece PieceOf(uint32_t i, uint32_t pieces, uint32_t rows) const {
+    const uint32_t row = i / pieces, col = 128 * (i - row * pieces) + 4 * Lane();
+    return {row, col, row < rows && col < a_.cols};
   }
 
   const ProductArgs& a_;

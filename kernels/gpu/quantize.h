@@ -25,27 +25,51 @@ BERTH_CARD_ONLY int32_t QuantizeValue(float x, float scale) {
   return most > -127 ? most : -127;
 }
 
-// Block `block` of row `row`. The whole warp calls it. Without `halves` none are stored.
-BERTH_CARD_ONLY void QuantizeBlock(float x, const ByteRows& to, uint32_t row, uint32_t block) {
-  const uint32_t largest = LargestOf(BitsOf(x) & 0x7fffffff, 16);
+// Block `block` of row `row`, by 32 / kValues lanes from a multiple of that on, kValues values in a
+// row each; `there`: of these lanes, whether there is such a block. The whole warp calls it.
+// Without `halves` none are stored.
+template <uint32_t kValues>
+BERTH_CARD_ONLY void QuantizeBlocks(const float (&x)[kValues], const ByteRows& to, uint32_t row,
+                                    uint32_t block, bool there) {
+  static_assert(kValues == 1 || kValues == 4);
+  constexpr uint32_t kLanes = kWarp / kValues;
+  uint32_t largest = 0;
+  BERTH_UNROLL
+  for (uint32_t i = 0; i < kValues; ++i) {
+    const uint32_t magnitude = BitsOf(x[i]) & 0x7fffffff;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  largest = LargestOf(largest, kLanes / 2);
   const bool finite = largest < 0x7f800000;
   const float scale = Div(FloatOf(largest), 127.0f);
-  int32_t q = 0;
+  int32_t q[kValues] = {};
   float d = finite ? 0.0f : FloatOf(0x7fc00000);
   if (finite && scale != 0.0f) {
     d = scale;
-    q = QuantizeValue(x, scale);
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < kValues; ++i) q[i] = QuantizeValue(x[i], scale);
   }
-  auto half = static_cast<uint32_t>(q);
+  uint32_t half = 0;
   BERTH_UNROLL
-  for (uint32_t lanes = 8; lanes > 0; lanes /= 2) half += LaneXor(half, lanes);
-  const uint32_t sum = half + LaneXor(half, 16);
-  const uint32_t lane = Lane();
-  const uint32_t place = PlaceApart(block) * 32 + lane;
-  to.q[static_cast<size_t>(row) * to.stride + place] = static_cast<int8_t>(q);
+  for (uint32_t i = 0; i < kValues; ++i) half += static_cast<uint32_t>(q[i]);
+  BERTH_UNROLL
+  for (uint32_t lanes = kLanes / 4; lanes > 0; lanes /= 2) half += LaneXor(half, lanes);
+  const uint32_t sum = half + LaneXor(half, kLanes / 2);
+  if (!there) return;
+  const uint32_t lane = Lane() % kLanes;
+  int8_t* const of_block = to.q + static_cast<size_t>(row) * to.stride + PlaceApart(block) * 32;
+  if constexpr (kValues == 1) {
+    of_block[lane] = static_cast<int8_t>(q[0]);
+  } else {
+    uint32_t word = 0;
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < kValues; ++i) word |= (static_cast<uint32_t>(q[i]) & 0xff) << (8 * i);
+    reinterpret_cast<uint32_t*>(of_block)[lane] = word;
+  }
   const size_t at = static_cast<size_t>(row) * (to.stride / 32) + block;
-  if (lane % 16 == 0 && to.halves != nullptr) {
-    to.halves[2 * at + lane / 16] = Mul(d, static_cast<float>(static_cast<int32_t>(half)));
+  if (lane % (kLanes / 2) == 0 && to.halves != nullptr) {
+    to.halves[2 * at + lane / (kLanes / 2)] =
+        Mul(d, static_cast<float>(static_cast<int32_t>(half)));
   }
   if (lane == 0) {
     to.d[at] = d;
@@ -53,44 +77,10 @@ BERTH_CARD_ONLY void QuantizeBlock(float x, const ByteRows& to, uint32_t row, ui
   }
 }
 
-// Block `block` of row `row` by the eight lanes from a multiple of 8 on, four values in a row each;
-// `there`: of these lanes, whether there is such a block. The whole warp calls it.
-BERTH_CARD_ONLY void QuantizeBlockByEight(const float (&x)[4], const ByteRows& to, uint32_t row,
-                                          uint32_t block, bool there) {
-  uint32_t largest = 0;
-  BERTH_UNROLL
-  for (uint32_t i = 0; i < 4; ++i) {
-    const uint32_t magnitude = BitsOf(x[i]) & 0x7fffffff;
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  largest = LargestOf(largest, 4);
-  const bool finite = largest < 0x7f800000;
-  const float scale = Div(FloatOf(largest), 127.0f);
-  uint32_t q = 0;
-  float d = finite ? 0.0f : FloatOf(0x7fc00000);
-  if (finite && scale != 0.0f) {
-    d = scale;
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) {
-      q |= (static_cast<uint32_t>(QuantizeValue(x[i], scale)) & 0xff) << (8 * i);
-    }
-  }
-  auto half = static_cast<uint32_t>(ByteDot(q, 0x01010101, 0));
-  half += LaneXor(half, 1);
-  half += LaneXor(half, 2);
-  const uint32_t sum = half + LaneXor(half, 4);
-  if (!there) return;
-  const uint32_t lane = Lane() % 8;
-  const size_t at = static_cast<size_t>(row) * (to.stride / 32) + block;
-  auto* const of_row = reinterpret_cast<uint32_t*>(to.q + static_cast<size_t>(row) * to.stride);
-  of_row[8 * PlaceApart(block) + lane] = q;
-  if (lane % 4 == 0 && to.halves != nullptr) {
-    to.halves[2 * at + lane / 4] = Mul(d, static_cast<float>(static_cast<int32_t>(half)));
-  }
-  if (lane == 0) {
-    to.d[at] = d;
-    to.s[at] = Mul(d, static_cast<float>(static_cast<int32_t>(sum)));
-  }
+// A block by the whole warp.
+BERTH_CARD_ONLY void QuantizeBlock(float x, const ByteRows& to, uint32_t row, uint32_t block) {
+  const float values[1] = {x};
+  QuantizeBlocks(values, to, row, block, true);
 }
 
 }  // namespace berth::kernels::gpu

@@ -150,6 +150,16 @@ BERTH_CARD_ONLY void AddAlternating(const uint8_t* row, uint32_t pair, uint32_t 
   }
 }
 
+// The eight sums as one, in each of the row's four lanes: 4 apart, 2 apart, 1 apart.
+BERTH_CARD_ONLY float SumOfFourLanes(float (&sums)[2]) {
+  BERTH_UNROLL
+  for (uint32_t h = 0; h < 2; ++h) {
+    sums[h] = Add(sums[h], LaneXor(sums[h], 16u));
+    sums[h] = Add(sums[h], LaneXor(sums[h], 8u));
+  }
+  return Canonical(Add(sums[0], sums[1]));
+}
+
 // `row`: in shared memory; every lane's is a multiple of 4 if `odd` is 0, else 2 off, or either
 // where the format's blocks lie anyhow.
 template <typename F, uint32_t kRows>

@@ -40,6 +40,35 @@ BERTH_CARD_ONLY uint32_t EndShare(const ProductArgs& a, uint32_t* word) {
   return share;
 }
 
+// The tiles of a list's units [first, end) that share `share` has, to[0] up to to[1], where shares
+// are of like work: kOfWeights for a tile's weights, and one for each pair. `pairs`: of all the
+// list's units before `end`; `tiles`: of a unit. Synchronizes in front and behind.
+template <uint32_t kOfWeights>
+BERTH_CARD_ONLY void FindTiles(const CardUnit* units, uint32_t first, uint32_t end, uint32_t pairs,
+                               uint32_t tiles, uint32_t share, uint32_t* to) {
+  const uint32_t first_pair = first == 0 ? 0 : units[first].first;
+  const uint64_t work = uint64_t{kOfWeights} * (end - first) + pairs - first_pair;
+  SyncBlock();
+  for (uint32_t at = first + ThreadIndex(); at < end; at += BlockThreads()) {
+    const CardUnit unit = units[at];
+    // In parts of one.
+    const uint64_t before = uint64_t{kOfWeights} * (at - first) + unit.first - first_pair;
+    const uint64_t begins = before * GridBlocks();
+    const uint64_t own = (uint64_t{kOfWeights} + unit.count) * GridBlocks();
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < 2; ++i) {
+      const uint64_t wanted = (share + i) * work;
+      if (wanted < begins || wanted >= begins + own) continue;
+      to[i] = at * tiles + static_cast<uint32_t>((wanted - begins) * tiles / own);
+    }
+  }
+  if (ThreadIndex() == 0) {
+    if (first == end) to[0] = end * tiles;
+    if (first == end || share + 1 == GridBlocks()) to[1] = end * tiles;
+  }
+  SyncBlock();
+}
+
 // y of a row, by a warp, kCols columns a lane from `col` on: products and sums rounded one by one,
 // k ascending.
 template <uint32_t kCols, uint32_t kAtOnce>
