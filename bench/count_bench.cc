@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "bench/median.h"
 #include "bench/yardstick.h"
+#include "runtime/base/median.h"
 #include "runtime/count/count.h"
 #include "runtime/trace/memory_trace.h"
 
@@ -96,8 +96,7 @@ std::string CommandFor(const Flags& flags, const std::string& policy, uint32_t s
 std::string Spread(const std::vector<double>& rates) {
   const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
   char text[96];
-  std::snprintf(text, sizeof(text), "%7.2f M/s (%.2f to %.2f)", bench::Median(rates), *least,
-                *most);
+  std::snprintf(text, sizeof(text), "%7.2f M/s (%.2f to %.2f)", Median(rates), *least, *most);
   return text;
 }
 
@@ -116,8 +115,7 @@ Status Measure(TraceFile* trace, const Flags& flags, const std::string& policy, 
   std::printf("%-20s %6u slots %10llu misses %s", policy.c_str(), slots,
               static_cast<unsigned long long>(misses), Spread(ours).c_str());
   if (!theirs.empty()) {
-    std::printf("  against %s: %.2f x", Spread(theirs).c_str(),
-                bench::Median(ours) / bench::Median(theirs));
+    std::printf("  against %s: %.2f x", Spread(theirs).c_str(), Median(ours) / Median(theirs));
   }
   std::printf("\n");
   std::fflush(stdout);

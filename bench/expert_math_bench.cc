@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "bench/expert_load.h"
-#include "bench/median.h"
 #include "bench/read_rate.h"
 #include "bench/stopwatch.h"
 #include "bench/yardstick.h"
@@ -20,6 +19,7 @@
 #include "kernels/expert/host_expert.h"
 #include "kernels/host/worker_pool.h"
 #include "runtime/base/format.h"
+#include "runtime/base/median.h"
 
 namespace berth::bench {
 namespace {

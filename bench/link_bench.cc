@@ -13,9 +13,9 @@
 #include "bench/expert_load.h"
 #include "bench/link_card.h"
 #include "bench/link_overlap.h"
-#include "bench/median.h"
 #include "bench/stopwatch.h"
 #include "bench/tier_rate.h"
+#include "runtime/base/median.h"
 
 namespace berth::bench {
 namespace {

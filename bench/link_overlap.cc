@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "bench/median.h"
 #include "bench/stopwatch.h"
 #include "runtime/base/math.h"
+#include "runtime/base/median.h"
 
 namespace berth::bench {
 

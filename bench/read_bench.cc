@@ -15,10 +15,10 @@
 
 #include "bench/bench_file.h"
 #include "bench/fio_run.h"
-#include "bench/median.h"
 #include "bench/read_load.h"
 #include "runtime/base/format.h"
 #include "runtime/base/math.h"
+#include "runtime/base/median.h"
 
 namespace berth::bench {
 namespace {

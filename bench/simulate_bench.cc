@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/median.h"
 #include "runtime/base/check.h"
 #include "runtime/base/format.h"
+#include "runtime/base/median.h"
 #include "runtime/simulate/simulate.h"
 #include "runtime/synth/synth.h"
 #include "runtime/trace/memory_trace.h"
@@ -68,7 +68,7 @@ void Play(Case* played) {
 
 void Print(const Case& played) {
   const Counters& c = played.report.stats.counters;
-  const double seconds = bench::Median(played.seconds);
+  const double seconds = Median(played.seconds);
   const double lookups = static_cast<double>(c.distinct_units);
   std::printf("%-44s %12s %8.1f %10.2f %12.2f\n", played.name.c_str(),
               FormatCount(c.distinct_units).c_str(),

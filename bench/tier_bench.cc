@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "bench/median.h"
 #include "bench/tier_rate.h"
 #include "berth/runtime.h"
+#include "runtime/base/median.h"
 #include "runtime/catalog/catalog.h"
 #include "runtime/pack/make_model.h"
 

@@ -15,8 +15,8 @@
 #include "bench/card/measured_cells.h"
 #include "bench/card/memory_kernels.h"
 #include "bench/card/published_cells.h"
-#include "bench/median.h"
 #include "bench/stopwatch.h"
+#include "runtime/base/median.h"
 
 namespace berth::bench {
 namespace {
@@ -61,7 +61,7 @@ struct Options {
   double seconds = 1.5;
   uint32_t exact_rows = kernels::Arithmetic().exact_rows;
   bool plain = false;
-  std::vector<std::string> kernels = {"auto"};
+  std::vector<kernels::KernelChoice> kernels;
   double operations = 790e12;  // an H200 in bf16, measured by a large matrix product
   std::string against;
   std::string json;
@@ -177,9 +177,7 @@ class Bench {
                                                                    arithmetic, !options_.plain));
     buffers->emplace(std::move(made));
     for (const auto& [name, routing] : all) {
-      for (const std::string& kernel : options_.kernels) {
-        BERTH_ASSIGN_OR_RETURN(const kernels::KernelChoice choice,
-                               kernels::ParseKernelChoice(kernel));
+      for (const kernels::KernelChoice& choice : options_.kernels) {
         BERTH_ASSIGN_OR_RETURN(
             BenchSetting setting,
             BenchSetting::Create(card_, stream_, layers, &**buffers, name, routing, choice));
@@ -350,8 +348,9 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0u, kernels::kMostExactRows))
       ->capture_default_str();
   app.add_flag("--plain", options.plain, "The plain kernel for every type");
+  std::vector<std::string> kernel_names = {"auto"};
   app.add_option(
-         "--kernel", options.kernels,
+         "--kernel", kernel_names,
          "Kernels to run by, all of them in turns (auto, plain, dots, matrices, few, wide:N);\n"
          "what a card does not have for a call is auto")
       ->delimiter(',')
@@ -368,6 +367,14 @@ int Main(int argc, char** argv) {
     if (app.get_option("--rows")->empty()) options.rows = {1, 12};
     options.layers = 2;
     options.rounds = 1;
+  }
+  for (const std::string& name : kernel_names) {
+    const Result<kernels::KernelChoice> choice = kernels::ParseKernelChoice(name);
+    if (!choice.ok()) {
+      std::fprintf(stderr, "card_bench: --kernel: %s\n", choice.status().ToString().c_str());
+      return 2;
+    }
+    options.kernels.push_back(*choice);
   }
   std::optional<MeasuredCells> against;
   if (!options.against.empty()) {

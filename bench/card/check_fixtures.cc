@@ -11,7 +11,6 @@ namespace berth::bench {
 
 using berth::testing::SafetensorsFixture;
 using kernels::Format;
-using kernels::testing::DecodedUnit;
 using kernels::testing::DoubleComparison;
 using kernels::testing::DoubleError;
 using kernels::testing::FixtureModel;

@@ -52,7 +52,8 @@ Status CallBench::Open(const CallSizes& sizes) {
   options.max_ffn = spec.ffn;
   options.max_pairs = static_cast<uint32_t>(most_pairs);
   options.max_rows = sizes.max_rows;
-  options.max_units = static_cast<uint32_t>(std::min<uint64_t>(most_pairs, spec.experts));
+  const uint64_t most_units = std::min<uint64_t>(most_pairs, spec.experts);
+  options.max_units = static_cast<uint32_t>(most_units);
   BERTH_ASSIGN_OR_RETURN(stream_, ProbeStream::Create(device_, options));
   const uint64_t row = uint64_t{spec.hidden} * sizeof(float);
   BERTH_ASSIGN_OR_RETURN(x_, device_->Allocate(sizes.max_rows * row, "rows"));
@@ -63,14 +64,13 @@ Status CallBench::Open(const CallSizes& sizes) {
   BERTH_ASSIGN_OR_RETURN(weights_, device_->Allocate(weights + ids + row, "router weights"));
   ids_ = reinterpret_cast<int32_t*>(weights_->data() + weights);
   sums_ = reinterpret_cast<float*>(weights_->data() + weights + ids);
-  const uint64_t most_units = std::min<uint64_t>(most_pairs, spec.experts);
   const uint64_t wave_bytes = (2 * uint64_t{spec.experts} + most_units) * sizeof(WaveUnit) +
                               (2 * most_pairs + 3 * uint64_t{spec.experts}) * sizeof(uint32_t) +
                               kMostWaves * 2 * kCardAlign;
   BERTH_ASSIGN_OR_RETURN(waves_memory_,
                          RegisteredRegion::Create(device_, wave_bytes, "calls of a probe"));
-  const uint64_t stock = std::min<uint64_t>(
-      std::clamp<uint64_t>(kStockBytes / spec.unit_bytes, 1, kMostStock), spec.experts);
+  const auto stock = static_cast<uint32_t>(std::min<uint64_t>(
+      std::clamp<uint64_t>(kStockBytes / spec.unit_bytes, 1, kMostStock), spec.experts));
   BERTH_ASSIGN_OR_RETURN(
       buffer_, RegisteredRegion::Create(device_, std::max(kBufferBytes, stock * spec.unit_bytes),
                                         "copies of a probe"));
@@ -81,14 +81,12 @@ Status CallBench::Open(const CallSizes& sizes) {
   slot_count_ = static_cast<uint32_t>(std::clamp<uint64_t>(room / spec.unit_bytes, 1, wanted));
   BERTH_ASSIGN_OR_RETURN(slots_,
                          device_->Allocate(slot_count_ * spec.unit_bytes, "units of a probe"));
-  BERTH_RETURN_IF_ERROR(FillSlots());
+  BERTH_RETURN_IF_ERROR(FillSlots(stock));
   return FillRows(sizes.max_rows);
 }
 
-Status CallBench::FillSlots() {
+Status CallBench::FillSlots(uint32_t stock) {
   const kernels::ExpertSpec& spec = layer_.spec;
-  const auto stock = static_cast<uint32_t>(std::clamp<uint64_t>(
-      std::min<uint64_t>(kStockBytes / spec.unit_bytes, spec.experts), 1, kMostStock));
   std::memset(buffer_.data(), 0, stock * spec.unit_bytes);
   for (uint32_t i = 0; i < stock; ++i) {
     GenerateUnit(spec, i + 1, buffer_.data() + i * spec.unit_bytes);
@@ -230,7 +228,6 @@ Status CallBench::Enqueue(const Wave& wave, const KernelChoice& kernel) {
 }
 
 Result<double> CallBench::Run(const KernelChoice& kernel, uint32_t times) {
-  if (times == 0) times = static_cast<uint32_t>(waves_.size());
   const double begin = SecondsNow();
   for (uint32_t i = 0; i < times; ++i) {
     BERTH_RETURN_IF_ERROR(Enqueue(waves_[next_], kernel));

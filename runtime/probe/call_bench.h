@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <random>
 #include <vector>
 
@@ -39,7 +38,7 @@ class CallBench {
   double units() const;  // of a call, on average over the calls that take turns
   uint32_t slots() const { return slot_count_; }
 
-  // Seconds of so many calls one after the other; all calls that take turns where `times` is 0.
+  // Seconds of so many calls one after the other.
   Result<double> Run(const kernels::KernelChoice& kernel, uint32_t times);
   // Of what the first of these calls writes; nothing that was there before can pass for it.
   // InternalError where it is not all numbers, or nothing but zeros.
@@ -57,7 +56,7 @@ class CallBench {
 
   CallBench(kernels::Device* device, const ProbeLayer& layer);
   Status Open(const CallSizes& sizes);
-  Status FillSlots();
+  Status FillSlots(uint32_t stock);
   Status FillRows(uint32_t max_rows);
   uint32_t WavesFor(uint64_t pairs) const;
   // Of pairs by expert. Units are those of such a layer, where there is room for several.

@@ -55,16 +55,16 @@ Result<double> HostReadRate(uint64_t bytes, uint32_t threads, std::span<const ui
     return ResourceExhaustedError(std::string("no threads to read with: ") + error.what());
   }
   Read read{region.data()};
-  const auto all = [&](size_t, uint32_t times) -> Result<double> {
+  const auto all = [&](uint32_t times) -> Result<double> {
     const double begin = SecondsNow();
     for (uint32_t i = 0; i < times; ++i) {
       pool->ParallelFor(static_cast<uint32_t>(pieces), 1, ReadPieces, &read);
     }
     return SecondsNow() - begin;
   };
-  BERTH_ASSIGN_OR_RETURN(const std::vector<double> seconds, TimeInTurns(1, timing, all));
+  BERTH_ASSIGN_OR_RETURN(const double seconds, TimeAlone(timing, all));
   if (read.sum == 0) return InternalError("memory was not read");
-  return static_cast<double>(pieces * kPiece) / seconds[0];
+  return static_cast<double>(pieces * kPiece) / seconds;
 }
 
 }  // namespace berth::probe

@@ -70,11 +70,10 @@ class Link {
 
 // Bytes a second, of both directions together.
 Result<double> RateOf(Link* link, bool in, bool out, uint64_t size, const TimingOptions& timing) {
-  BERTH_ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                         TimeInTurns(1, timing, [&](size_t, uint32_t times) {
+  BERTH_ASSIGN_OR_RETURN(const double seconds, TimeAlone(timing, [&](uint32_t times) {
                            return link->Copies(in, out, size, times);
                          }));
-  return static_cast<double>(size) * ((in ? 1 : 0) + (out ? 1 : 0)) / seconds[0];
+  return static_cast<double>(size) * ((in ? 1 : 0) + (out ? 1 : 0)) / seconds;
 }
 
 }  // namespace
@@ -101,16 +100,14 @@ Result<LinkProfile> ProbeLink(kernels::Device* device, std::span<const uint64_t>
                          RateOf(link.get(), false, true, largest, timing));
   BERTH_ASSIGN_OR_RETURN(profile.both_bytes_per_s, RateOf(link.get(), true, true, largest, timing));
   // Copies so small that handing them over is all that takes time.
-  const auto tiny = [&](size_t, uint32_t times) {
-    return link->Copies(true, false, kTinyCopy, times);
-  };
-  BERTH_ASSIGN_OR_RETURN(const std::vector<double> issue, TimeInTurns(1, timing, tiny));
+  const auto tiny = [&](uint32_t times) { return link->Copies(true, false, kTinyCopy, times); };
+  BERTH_ASSIGN_OR_RETURN(const double issue, TimeAlone(timing, tiny));
   TimingOptions alone = timing;
   alone.most_times = 1;
   alone.rounds *= 3;
-  BERTH_ASSIGN_OR_RETURN(const std::vector<double> round_trip, TimeInTurns(1, alone, tiny));
-  profile.issue_s = issue[0];
-  profile.latency_s = std::max(0.0, round_trip[0] - issue[0]);
+  BERTH_ASSIGN_OR_RETURN(const double round_trip, TimeAlone(alone, tiny));
+  profile.issue_s = issue;
+  profile.latency_s = std::max(0.0, round_trip - issue);
   return profile;
 }
 
@@ -132,7 +129,7 @@ Result<double> ProbeTable(kernels::Device* device, const TimingOptions& timing) 
   BERTH_RETURN_IF_ERROR(device->CreateTable(kernels::kMaxTableEntries));
   BERTH_ASSIGN_OR_RETURN(const std::unique_ptr<ProbeStream> stream,
                          ProbeStream::Create(device, {}));
-  const auto update = [&](size_t, uint32_t times) -> Result<double> {
+  return TimeAlone(timing, [&](uint32_t times) -> Result<double> {
     const double begin = SecondsNow();
     for (uint32_t i = 0; i < times; ++i) {
       const kernels::TableEntry entry = {i % uint32_t{kernels::kMaxTableEntries}, nullptr};
@@ -140,9 +137,7 @@ Result<double> ProbeTable(kernels::Device* device, const TimingOptions& timing) 
     }
     BERTH_RETURN_IF_ERROR(stream->Synchronize());
     return SecondsNow() - begin;
-  };
-  BERTH_ASSIGN_OR_RETURN(const std::vector<double> seconds, TimeInTurns(1, timing, update));
-  return seconds[0];
+  });
 }
 
 }  // namespace berth::probe

@@ -157,11 +157,9 @@ class Probe {
     if (index > 0) return Status();
     BERTH_RETURN_IF_ERROR(MeasureGrid(bench.get(), layer));
     if (host()) return Status();
-    BERTH_ASSIGN_OR_RETURN(const std::vector<double> reduce,
-                           TimeInTurns(1, options_.timing, [&](size_t, uint32_t times) {
-                             return bench->Reduce(times);
-                           }));
-    report_.measured.card->reduce_s = reduce[0];
+    BERTH_ASSIGN_OR_RETURN(
+        report_.measured.card->reduce_s,
+        TimeAlone(options_.timing, [&](uint32_t times) { return bench->Reduce(times); }));
     return Status();
   }
 
@@ -220,13 +218,13 @@ class Probe {
     for (const uint32_t rows : unit_rows_) {
       for (const uint32_t units : units_) {
         bench->RouteUnits(units, rows);
-        BERTH_ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                               TimeInTurns(1, options_.timing, [&](size_t, uint32_t times) {
+        BERTH_ASSIGN_OR_RETURN(const double seconds,
+                               TimeAlone(options_.timing, [&](uint32_t times) {
                                  return bench->Run(ChosenFor(bench->rows()), times);
                                }));
         const double bytes = static_cast<double>(layer.spec.unit_bytes) * units;
-        grid.value.push_back(host() ? bytes / seconds[0] : seconds[0]);
-        best_rate_ = std::max(best_rate_, bytes / seconds[0]);
+        grid.value.push_back(host() ? bytes / seconds : seconds);
+        best_rate_ = std::max(best_rate_, bytes / seconds);
         Advance();
       }
     }

@@ -2,7 +2,6 @@
 #ifndef BERTH_RUNTIME_PROBE_PROBE_MEMORY_H_
 #define BERTH_RUNTIME_PROBE_PROBE_MEMORY_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

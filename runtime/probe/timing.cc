@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/median.h"
+
 namespace berth::probe {
 namespace {
 
 constexpr double kHopeless = 4;  // times the fastest
 constexpr int kSecondLooks = 2;
 constexpr double kNoise = 0.02;
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 }  // namespace
 
@@ -53,6 +49,14 @@ Result<std::vector<double>> TimeInTurns(size_t variants, const TimingOptions& op
     if (times[v] > 0) once[v] = Median(std::move(seconds[v]));
   }
   return once;
+}
+
+Result<double> TimeAlone(const TimingOptions& options,
+                         const std::function<Result<double>(uint32_t times)>& time) {
+  BERTH_ASSIGN_OR_RETURN(
+      const std::vector<double> seconds,
+      TimeInTurns(1, options, [&time](size_t, uint32_t times) { return time(times); }));
+  return seconds[0];
 }
 
 size_t ChooseFastest(std::span<const double> seconds) {

@@ -27,6 +27,10 @@ using TimeVariant = std::function<Result<double>(size_t variant, uint32_t times)
 Result<std::vector<double>> TimeInTurns(size_t variants, const TimingOptions& options,
                                         const TimeVariant& time);
 
+// The same of one thing alone.
+Result<double> TimeAlone(const TimingOptions& options,
+                         const std::function<Result<double>(uint32_t times)>& time);
+
 // The fastest; but the first, which is what runs unasked, unless another is faster by more than
 // what a repetition may differ by (2 %).
 size_t ChooseFastest(std::span<const double> seconds);

@@ -57,7 +57,6 @@ TEST_P(EveryType, GivesTheHostsBits) {
     const Layer layer(options);
     CardStep step(layer, rows, 2);
     SCOPED_TRACE("rows " + std::to_string(rows) + ", turn " + std::to_string(turn));
-    // Dots, matrices, plain.
     ExpectHostsBits(&step);
     ++turn;
   }

@@ -1,12 +1,12 @@
-// The median of a benchmark's rounds.
-#ifndef BERTH_BENCH_MEDIAN_H_
-#define BERTH_BENCH_MEDIAN_H_
+// The median of measurements.
+#ifndef BERTH_RUNTIME_BASE_MEDIAN_H_
+#define BERTH_RUNTIME_BASE_MEDIAN_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
-namespace berth::bench {
+namespace berth {
 
 // Of an even number of values the mean of the two in the middle; 0 of none.
 inline double Median(std::vector<double> values) {
@@ -16,6 +16,6 @@ inline double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-}  // namespace berth::bench
+}  // namespace berth
 
-#endif  // BERTH_BENCH_MEDIAN_H_
+#endif  // BERTH_RUNTIME_BASE_MEDIAN_H_
