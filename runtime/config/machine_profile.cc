@@ -14,8 +14,6 @@
 namespace berth {
 namespace {
 
-constexpr uint64_t kMaxProfileBytes = 1u << 20;
-
 // [{"bytes": .., "depth": .., "bytes_per_s": ..}, ...]: every x with every y, each once.
 Status ReadGrid(const nlohmann::json& list, const std::string& where, const char* x, const char* y,
                 const char* value, ProfileGrid* grid) {

@@ -102,6 +102,8 @@ struct MachineProfile {
   HostProfile host;
 };
 
+inline constexpr uint64_t kMaxProfileBytes = 1u << 20;
+
 // InvalidArgument, "<name>: ...", for what is no JSON, an unknown field (with the nearest known
 // one), a field that stands twice, a value of the wrong type or out of range, points that make no
 // grid. NotFound for a card of a backend that there is not. Text of more than 1 MiB is refused.

@@ -17,8 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // fields stay where people put them
 
-constexpr uint64_t kMaxProfileBytes = 1u << 20;
-
 // Four digits: more than any measurement repeats.
 double Rounded(double value) {
   char text[32];

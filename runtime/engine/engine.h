@@ -119,7 +119,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   Status OpenCards(const EngineHooks& hooks, const kernels::DeviceOptions& compute);
   Status OpenHostCompute(const kernels::DeviceOptions& compute);
   // What the profile says of this machine's cards.
-  Status ChooseKernels();
+  void ChooseKernels();
   Status MakePlan();
   Status AllocateCards();
   Status AllocateArenas();
@@ -167,7 +167,7 @@ class Engine final : private scheduler::Sink, private io::ReadSink, private Chec
   RuntimeInfo info_;
   std::vector<std::vector<UnitTensor>> unit_layouts_;  // per layer
   std::unique_ptr<Catalog> catalog_;
-  MachineProfile profile_;  // read where something is decided by costs
+  MachineProfile profile_;  // read where costs or kernels chosen by it matter
   MemoryPlan plan_;
   uint64_t available_bytes_ = 0;              // of the machine, read once
   std::vector<io::BufferRegion> registered_;  // with the cards, in this order

@@ -6,16 +6,15 @@
 
 namespace berth {
 
-Status Engine::ChooseKernels() {
-  if (options_.profile.empty() || !options_.compute) return Status();
-  BERTH_ASSIGN_OR_RETURN(const MachineProfile profile, FindMachineProfile(options_.profile));
+void Engine::ChooseKernels() {
+  if (options_.profile.empty() || !options_.compute) return;
   for (size_t c = 0; c < cards_.size(); ++c) {
     const std::string& name = options_.cards[c].device;
     const std::string& properties = cards_[c].device->info().properties;
     if (properties.empty()) continue;  // nothing to choose from
-    const CardProfile* const measured = FindChoices(profile, name, properties);
+    const CardProfile* const measured = FindChoices(profile_, name, properties);
     if (measured == nullptr) {
-      const CardProfile* const other = FindCard(profile, name);
+      const CardProfile* const other = FindCard(profile_, name);
       if (other == nullptr || other->choices.empty()) continue;
       info_.notes.push_back(name + ": the kernels that " + options_.profile +
                             " chose are not used: measured on " +
@@ -33,7 +32,6 @@ Status Engine::ChooseKernels() {
                           std::to_string(layers) + " of " + std::to_string(catalog_->layers()) +
                           " layers");
   }
-  return Status();
 }
 
 }  // namespace berth

@@ -77,8 +77,11 @@ Status Engine::OpenAll(const EngineHooks& hooks) {
   info_.machine = topology.Description();
   BERTH_ASSIGN_OR_RETURN(const kernels::DeviceOptions compute, ComputeOptions(topology));
   BERTH_RETURN_IF_ERROR(OpenCards(hooks, compute));
+  if (!options_.profile.empty() && (options_.compute || HostComputes(options_))) {
+    BERTH_ASSIGN_OR_RETURN(profile_, FindMachineProfile(options_.profile));
+  }
   BERTH_RETURN_IF_ERROR(OpenHostCompute(compute));
-  BERTH_RETURN_IF_ERROR(ChooseKernels());
+  ChooseKernels();
   BERTH_RETURN_IF_ERROR(MakePlan());
   BERTH_RETURN_IF_ERROR(AllocateCards());
   BERTH_RETURN_IF_ERROR(OpenReads(hooks));
@@ -140,9 +143,7 @@ Status Engine::OpenCards(const EngineHooks& hooks, const kernels::DeviceOptions&
 
 Status Engine::OpenHostCompute(const kernels::DeviceOptions& compute) {
   if (!HostComputes(options_)) return Status();
-  if (!options_.profile.empty()) {
-    BERTH_ASSIGN_OR_RETURN(profile_, FindMachineProfile(options_.profile));
-  } else if (options_.miss == MissChoice::kAuto) {
+  if (options_.profile.empty() && options_.miss == MissChoice::kAuto) {
     info_.notes.push_back(
         "misses are split by assumed costs (docs/formats.md): give a --profile of this machine");
   }

@@ -48,19 +48,6 @@ double RowAt(const ProfileGrid& grid, size_t y, double x) {
   return Mix(row[b.i], row[b.i + 1], b.t);
 }
 
-const LinkProfile* FindLink(const MachineProfile& profile, const std::string& name) {
-  for (const LinkProfile& link : profile.links) {
-    if (link.card == name) return &link;
-  }
-  return nullptr;
-}
-const CardProfile* FindCard(const MachineProfile& profile, const std::string& name) {
-  for (const CardProfile& card : profile.cards) {
-    if (card.card == name) return &card;
-  }
-  return nullptr;
-}
-
 std::string Backend(const std::string& name) { return name.substr(0, name.find(':')); }
 
 // The entry of the card itself, or of the first of its backend.
@@ -86,13 +73,13 @@ void NoteMissing(const MachineProfile& profile, std::span<const CardConfig> card
     const CardProfile* entry = ForCard(profile.cards, card.device);
     if (link == nullptr && card.link_bytes_per_s == 0) {
       notes->push_back("the profile has no link of " + card.device + ": 24 GB/s are assumed");
-    } else if (link != nullptr && link != FindLink(profile, card.device)) {
+    } else if (link != nullptr && link->card != card.device) {
       notes->push_back("the link of " + card.device + " is taken to be as that of " + link->card);
     }
     if (entry == nullptr && !(host && !profile.host.compute.empty())) {
       notes->push_back("the profile has no card " + card.device + ": kernels are assumed to read " +
                        (host ? "20" : "500") + " GB/s");
-    } else if (entry != nullptr && entry != FindCard(profile, card.device)) {
+    } else if (entry != nullptr && entry->card != card.device) {
       notes->push_back("card " + card.device + " is taken to be as " + entry->card);
     }
   }
