@@ -7,7 +7,7 @@
 namespace berth::kernels {
 namespace {
 
-constexpr std::string_view kNames[] = {"auto", "plain", "dots", "matrices", "wide", "few"};
+constexpr std::string_view kNames[] = {"auto", "plain", "dots", "matrices", "wide"};
 constexpr uint32_t kPairStep = 16;     // rows of a matrix instruction
 constexpr uint32_t kMostPairs = 1024;  // more than any card takes at a time
 
@@ -43,10 +43,9 @@ Result<KernelChoice> ParseKernelChoice(std::string_view text) {
     return choice;
   }
   const std::vector<std::string_view> names(std::begin(kNames), std::end(kNames));
-  return InvalidArgumentError(
-      "no kernel '" + std::string(text) +
-      "': auto, plain, dots, matrices, few or wide:N with a multiple of 16" +
-      DidYouMean(std::string(name), names));
+  return InvalidArgumentError("no kernel '" + std::string(text) +
+                              "': auto, plain, dots, matrices or wide:N with a multiple of 16" +
+                              DidYouMean(std::string(name), names));
 }
 
 }  // namespace berth::kernels

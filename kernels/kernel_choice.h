@@ -17,14 +17,13 @@ enum class KernelKind : uint8_t {
   kDots,      // made for the type, with integer dot products
   kMatrices,  // made for the type, with integer matrix instructions
   kWide,      // calls that have units of more than exact_rows pairs, in wide arithmetic
-  kFew,       // made for the type and for calls of few pairs, with integer dot products
 };
 
 struct KernelChoice {
   KernelKind kind = KernelKind::kAuto;
   uint32_t pairs = 0;  // kWide: of a unit at a time, a multiple of 16; else 0
 
-  std::string ToString() const;  // "auto", "plain", "dots", "matrices", "wide:48", "few"
+  std::string ToString() const;  // "auto", "plain", "dots", "matrices", "wide:48"
   friend bool operator==(const KernelChoice&, const KernelChoice&) = default;
 };
 // What ToString writes; InvalidArgument, with the nearest name, for anything else.
@@ -32,7 +31,7 @@ Result<KernelChoice> ParseKernelChoice(std::string_view text);
 
 // Launches of products (two a grouped call) by the kernel that ran them.
 struct KernelLaunches {
-  uint64_t plain = 0, dots = 0, matrices = 0, wide = 0, few = 0;
+  uint64_t plain = 0, dots = 0, matrices = 0, wide = 0;
 };
 
 }  // namespace berth::kernels

@@ -349,10 +349,9 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--plain", options.plain, "The plain kernel for every type");
   std::vector<std::string> kernel_names = {"auto"};
-  app.add_option(
-         "--kernel", kernel_names,
-         "Kernels to run by, all of them in turns (auto, plain, dots, matrices, few, wide:N);\n"
-         "what a card does not have for a call is auto")
+  app.add_option("--kernel", kernel_names,
+                 "Kernels to run by, all of them in turns (auto, plain, dots, matrices, wide:N);\n"
+                 "what a card does not have for a call is auto")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--operations", options.operations, "Operations a second of the floor")

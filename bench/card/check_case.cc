@@ -33,15 +33,12 @@ std::vector<RunPlan> Plans(uint32_t units, bool brief) {
   if (brief) {
     return {{"router ids"},
             {"router ids, plain kernel", false},
-            {.name = "router ids, few pairs", .few = true},
             {"waves of 4 from ring and host", true, 4, {Home::kRing, Home::kMapped}}};
   }
   return {
       {"router ids"},
       {"router ids once more"},
       {"router ids, plain kernel", false},
-      {.name = "router ids, few pairs", .few = true},
-      {.name = "waves of 3, few pairs", .chunk = 3, .few = true},
       {"one wave", true, units},
       {"waves of 1 from the ring", true, 1, {Home::kRing}},
       {"waves of 2 from arena, ring and host", true, 2, {Home::kArena, Home::kRing, Home::kMapped}},

@@ -203,7 +203,6 @@ Status StepRunner::Launch(const PlacedLayer& layer, const StepInputs& inputs, co
   call.partials = partials_.data();
   call.failed_unit = failed_.as<uint32_t>();
   launcher_.dispatch.tuned = plan.tuned;
-  launcher_.dispatch.few = plan.few;
   if (plan.chunk > 0) return LaunchWaves(layer, inputs, plan, call);
   call.ids = ids_.as<const int32_t>();
   call.first_unit = PlacedLayer::kFirstUnit;

@@ -5,7 +5,6 @@
 
 #include "kernels/gpu/dot_kernel.h"
 #include "kernels/gpu/dot_plan.h"
-#include "kernels/gpu/few_kernel.h"
 #include "kernels/gpu/matrix_kernel.h"
 
 namespace berth::kernels::gpu {
@@ -17,14 +16,6 @@ TunedKernel TunedKernelOf(uint32_t blocks, uint32_t table_words) {
           [](const ProductArgs& args, uint32_t blocks, uint32_t threads, size_t shared_bytes,
              gpuStream_t stream) {
             return gpuLaunch(kKernel, blocks, threads, shared_bytes, stream, true, args);
-          }};
-}
-template <auto kKernel>
-FewKernel FewKernelOf(uint32_t table_words) {
-  return {table_words * 4,
-          [](size_t shared_bytes) { return gpuPrepareKernel(kKernel, shared_bytes); },
-          [](const FewArgs& args, uint32_t blocks, gpuStream_t stream) {
-            return gpuLaunch(kKernel, blocks, kFewThreads, args.at.bytes, stream, true, args);
           }};
 }
 template <typename F>
@@ -39,10 +30,6 @@ TunedKernels TunedKernelsOf(TensorType type) {
     kernels.wide = TunedKernelOf<WideKernel<F>>(kDotBlocks, F::kTableWords * kDotCopies<F>);
     kernels.wide_table_bytes = kWideTableBytes<F>;
     kernels.wide_slot_bytes = WideSlotBytes(F::kBytes, F::kElements);
-  }
-  if constexpr (kHaveFewKernels) {
-    kernels.few_gate_up = FewKernelOf<FewGateUpKernel<F>>(F::kTableWords * kFewCopies<F>);
-    kernels.few_down = FewKernelOf<FewDownKernel<F>>(F::kTableWords * kFewCopies<F>);
   }
   if constexpr (kHaveMatrixKernels) {
     kernels.matrices =

@@ -170,9 +170,6 @@ gpuError_t PrepareTunedKernels() {
     for (const TunedKernel* kernel : {&kernels->matrices, &kernels->wide}) {
       if (error == gpuSuccess && kernel->prepare != nullptr) error = kernel->prepare(block_bytes);
     }
-    for (const FewKernel* kernel : {&kernels->few_gate_up, &kernels->few_down}) {
-      if (error == gpuSuccess && kernel->prepare != nullptr) error = kernel->prepare(block_bytes);
-    }
   }
   return error;
 }

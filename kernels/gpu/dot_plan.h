@@ -7,7 +7,6 @@
 
 #include "kernels/gpu/card_code.h"
 #include "kernels/gpu/expert_args.h"
-#include "kernels/gpu/few_args.h"
 #include "kernels/gpu/vendor.h"
 
 namespace berth::kernels::gpu {
@@ -119,18 +118,11 @@ struct TunedKernel {
   gpuError_t (*launch)(const ProductArgs& args, uint32_t blocks, uint32_t threads,
                        size_t shared_bytes, gpuStream_t stream) = nullptr;
 };
-// Of calls of few pairs (few_plan.h).
-struct FewKernel {
-  uint32_t table_bytes = 0;
-  gpuError_t (*prepare)(size_t shared_bytes) = nullptr;
-  gpuError_t (*launch)(const FewArgs& args, uint32_t blocks, gpuStream_t stream) = nullptr;
-};
 struct TunedKernels {
   TensorType type;
   TunedKernel dots;                  // dot_kernel.h
   TunedKernel matrices;              // matrix_kernel.h; null pointers: none
   TunedKernel wide;                  // dots with wide units; null pointers: none
-  FewKernel few_gate_up, few_down;   // few_kernel.h; null pointers: none
   uint32_t elements = 0, bytes = 0;  // of a block of weights
   bool halves = false;               // inputs need ByteRows::halves
   // Of its shared memory: what it needs besides the table, and of a weight row (wide_plan.h).

@@ -6,7 +6,6 @@
 #include "kernels/gpu/dot_plan.h"
 #include "kernels/gpu/expert_launch.h"
 #include "kernels/gpu/expert_workspace.h"
-#include "kernels/gpu/few_plan.h"
 #include "kernels/gpu/plain_kernel.h"
 #include "kernels/gpu/prepare_kernel.h"
 #include "kernels/gpu/reduce_kernel.h"
@@ -211,15 +210,6 @@ Tuned Plan(const ExpertLauncher& launcher, const KernelChoice& kernel, bool many
   return PlanTuned(many && !IsWide(*args), launcher.processors, args);
 }
 
-// Whether the kernels for few pairs run the call, and how.
-bool PlanFew(const ExpertLauncher& launcher, const KernelChoice& kernel, const PrepareArgs& prepare,
-             const ProductArgs& gate_up, const ProductArgs& down, FewCall* few) {
-  const bool wanted = kernel.kind == KernelKind::kFew ||
-                      (kernel.kind == KernelKind::kAuto && launcher.dispatch.few);
-  return wanted && launcher.dispatch.tuned && !IsWide(gate_up) && !IsWide(down) &&
-         gpu::PlanFew(prepare, gate_up, down, launcher.processors, few);
-}
-
 void Count(const ProductArgs& args, Tuned tuned, KernelLaunches* ran) {
   if (ran == nullptr) return;
   ++(tuned == Tuned::kNone       ? ran->plain
@@ -273,10 +263,6 @@ std::vector<KernelChoice> ExpertKernels(const ExpertLauncher& launcher, const Ex
     const bool first = HasManyPairs(launcher.dispatch, spec, pairs);
     kernels.insert(first ? kernels.begin() : kernels.end(), KernelChoice{KernelKind::kMatrices});
   }
-  if (FewCall few; PlanFew(launcher, {KernelKind::kFew}, prepare, gate_up, down, &few)) {
-    kernels.insert(launcher.dispatch.few ? kernels.begin() : kernels.end(),
-                   KernelChoice{KernelKind::kFew});
-  }
   kernels.push_back({KernelKind::kPlain});
   return kernels;
 }
@@ -290,10 +276,6 @@ Status LaunchExperts(const ExpertLauncher& launcher, const CardCall& call, gpuSt
   PrepareArgs prepare = PrepareOf(call, workspace);
   ProductArgs gate_up = GateUpOf(call, workspace), down = DownOf(call, workspace);
   SetWide(launcher, call.kernel, workspace, &prepare, &gate_up, &down);
-  if (FewCall few; PlanFew(launcher, call.kernel, prepare, gate_up, down, &few)) {
-    if (ran != nullptr) ran->few += 2;
-    return StatusOf(LaunchFew(few, launcher.processors, stream), "kernels for few pairs");
-  }
   BERTH_RETURN_IF_ERROR(StatusOf(LaunchPrepare(prepare, stream), "prepare kernel"));
   const bool many =
       HasManyPairs(launcher.dispatch, *call.layer.spec, uint64_t{call.rows} * call.top_k);

@@ -76,8 +76,6 @@ struct Dispatch {
   bool tuned = true;  // false: the plain kernel for every type
   // Pairs of an expert on average from which on matrix instructions are used.
   uint32_t matrix_pairs = 4;
-  // Whether calls of few pairs use the kernels made for these, where they take them.
-  bool few = false;
   // Pairs that a unit of many takes at a time, a multiple of 16, at most; no bit depends on it.
   uint32_t wide_pairs = 112;
 };

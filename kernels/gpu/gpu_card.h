@@ -64,9 +64,8 @@ struct GpuCard {
     dots += ran.dots;
     matrices += ran.matrices;
     wide += ran.wide;
-    few += ran.few;
   }
-  KernelLaunches launches() const { return {plain, dots, matrices, wide, few}; }
+  KernelLaunches launches() const { return {plain, dots, matrices, wide}; }
 
   const std::string name;
   const int ordinal;
@@ -82,7 +81,7 @@ struct GpuCard {
   std::atomic<uint64_t> workspace_bytes = 0;
   std::atomic<uint32_t> streams = 0;
   // KernelLaunches.
-  std::atomic<uint64_t> plain = 0, dots = 0, matrices = 0, wide = 0, few = 0;
+  std::atomic<uint64_t> plain = 0, dots = 0, matrices = 0, wide = 0;
 
   std::atomic<bool> lost = false;
   Mutex mutex;

@@ -3,7 +3,7 @@
 // order in which they are first met, which a warp finds by itself (early_units.h).
 //
 // What other launches wrote is read past this multiprocessor's own cache: the list may be made
-// before the last one of them has ended (few_kernel.h).
+// before the last one of them has ended (card_warp.h).
 #ifndef BERTH_KERNELS_GPU_WORK_LIST_H_
 #define BERTH_KERNELS_GPU_WORK_LIST_H_
 

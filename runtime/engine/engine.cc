@@ -73,8 +73,7 @@ Stats Engine::stats() {
   stats.moved = moved_;
   for (const Card& card : cards_) {
     const kernels::KernelLaunches launches = card.device->kernel_launches();
-    stats.launches.push_back(
-        {launches.plain, launches.dots, launches.matrices, launches.wide, launches.few});
+    stats.launches.push_back({launches.plain, launches.dots, launches.matrices, launches.wide});
   }
   return stats;
 }

@@ -116,11 +116,8 @@ std::string LaunchesText(const RunReport& r) {
   std::string text;
   for (size_t i = 0; i < r.stats.launches.size(); ++i) {
     const KernelLaunches& ran = r.stats.launches[i];
-    const std::pair<const char*, uint64_t> kinds[] = {{"few", ran.few},
-                                                      {"dots", ran.dots},
-                                                      {"matrices", ran.matrices},
-                                                      {"wide", ran.wide},
-                                                      {"plain", ran.plain}};
+    const std::pair<const char*, uint64_t> kinds[] = {
+        {"dots", ran.dots}, {"matrices", ran.matrices}, {"wide", ran.wide}, {"plain", ran.plain}};
     std::string of_card;
     for (const auto& [name, count] : kinds) {
       if (count == 0) continue;
@@ -306,11 +303,7 @@ json CardJson(const CardInfo& info, const CardCounters& c) {
 }
 
 json LaunchesJson(const KernelLaunches& ran) {
-  return {{"plain", ran.plain},
-          {"dots", ran.dots},
-          {"matrices", ran.matrices},
-          {"wide", ran.wide},
-          {"few", ran.few}};
+  return {{"plain", ran.plain}, {"dots", ran.dots}, {"matrices", ran.matrices}, {"wide", ran.wide}};
 }
 
 json HostJson(const RuntimeInfo& info, const HostCounters& h) {

@@ -34,11 +34,10 @@ struct MovedBytes {
 };
 
 // Launches of a card's products (two a grouped call) by the kernel that ran them: one for every
-// type, those made for a type with dot products and with matrix instructions, that of wide units,
-// and those for calls of few pairs. Results are the same bits whatever ran. Zeros on cards of the
-// host.
+// type, those made for a type with dot products and with matrix instructions, and that of wide
+// units. Results are the same bits whatever ran. Zeros on cards of the host.
 struct KernelLaunches {
-  uint64_t plain = 0, dots = 0, matrices = 0, wide = 0, few = 0;
+  uint64_t plain = 0, dots = 0, matrices = 0, wide = 0;
 };
 
 struct MemoryUse {

@@ -26,10 +26,9 @@ namespace {
 void ExpectHostsBits(CardStep* step) {
   const Outputs want = step->RunHost();
   // One after the other in the same workspace: counters are as they were.
-  enum class Run { kDots, kWave, kMatrices, kFew };
-  for (const Run run : {Run::kDots, Run::kWave, Run::kMatrices, Run::kFew}) {
+  enum class Run { kDots, kWave, kMatrices };
+  for (const Run run : {Run::kDots, Run::kWave, Run::kMatrices}) {
     step->dispatch.matrix_pairs = run == Run::kMatrices ? 0 : UINT32_MAX;
-    step->dispatch.few = run == Run::kFew;
     const Outputs got = step->RunCard(run == Run::kWave);
     EXPECT_TRUE(Same(got.partials, want.partials)) << "run " << static_cast<int>(run);
     EXPECT_TRUE(Same(got.y, want.y)) << "run " << static_cast<int>(run);
@@ -187,8 +186,6 @@ uint64_t LaunchesOf(const KernelLaunches& ran, KernelKind kind) {
       return ran.dots;
     case KernelKind::kMatrices:
       return ran.matrices;
-    case KernelKind::kFew:
-      return ran.few;
     default:
       return ran.wide;
   }
