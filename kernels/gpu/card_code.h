@@ -74,6 +74,14 @@ BERTH_CARD float FloatOf(uint32_t bits) {
 #endif
 }
 
+BERTH_CARD uint32_t CountBits(uint32_t value) {
+#if defined(BERTH_ON_NVIDIA)
+  return static_cast<uint32_t>(__popc(static_cast<int>(value)));
+#else
+  return static_cast<uint32_t>(__builtin_popcount(value));
+#endif
+}
+
 // One rounding each, and no compiler joins two of them, whatever its flags are.
 BERTH_CARD float Add(float a, float b) {
 #if defined(BERTH_ON_NVIDIA)

@@ -33,43 +33,7 @@ const TunedKernels* Find(TensorType type) {
   return nullptr;
 }
 
-// How many stages of so many bytes, each with a barrier, a warp has.
-uint64_t DepthOf(uint64_t warp_bytes, uint64_t stage_bytes) {
-  return std::min<uint64_t>(warp_bytes / (stage_bytes + sizeof(uint64_t)), kDotDepth);
-}
-
-// The stages of a warp: of tiles as they lie, or of rows one by one; false: there is no room.
-bool CutTiles(uint64_t warp_bytes, ProductArgs* a) {
-  const uint64_t part = AlignUp(kDotPartRows * a->passes * a->row_bytes[0] + 15, 16);
-  a->chunk_cols = a->row_stride = 0;
-  a->part_bytes = static_cast<uint32_t>(part);
-  a->depth = static_cast<uint32_t>(DepthOf(warp_bytes, 2 * part));
-  return a->depth > 0;
-}
-bool CutRows(uint64_t warp_bytes, uint32_t cols, const TunedKernels& kernels, ProductArgs* a) {
-  const uint64_t bytes = uint64_t{std::min(cols, a->cols)} / kernels.elements * kernels.bytes;
-  const uint64_t slot = RowSlotBytes(bytes);
-  a->chunk_cols = cols;
-  a->part_bytes = 0;
-  a->row_stride = static_cast<uint32_t>(slot);
-  a->depth = static_cast<uint32_t>(DepthOf(warp_bytes, 8 * slot));
-  return a->depth > 0;
-}
-bool CutStages(uint64_t warp_bytes, const TunedKernels& kernels, ProductArgs* a) {
-  // Rows of whole 16 bytes would meet in a few banks if they lay as they come.
-  if (a->row_bytes[0] % 16 != 0 && CutTiles(warp_bytes, a)) return true;
-  if (a->passes > a->row_step) return false;
-  auto cols = static_cast<uint32_t>(AlignUp(a->cols, kColumnStep));
-  if (CutRows(warp_bytes, cols, kernels, a)) return true;
-  // Parts of rows: two stages at least, so that one is filled while the other is read.
-  while (cols > kColumnStep) {
-    cols -= kColumnStep;
-    if (CutRows(warp_bytes, cols, kernels, a) && a->depth > 1) return true;
-  }
-  return a->depth > 0;
-}
-
-// A block of so many warps, by tiles of so many passes.
+// A block of so many warps.
 bool PlanBlock(const TunedKernels& kernels, uint64_t table_bytes, uint32_t warps, uint64_t room,
                ProductArgs* a) {
   const uint64_t fixed = table_bytes + DotFixedBytes(warps);
@@ -78,19 +42,17 @@ bool PlanBlock(const TunedKernels& kernels, uint64_t table_bytes, uint32_t warps
   a->local_rows = a->depth = a->chunk_cols = 0;
   a->shared_bytes = static_cast<uint32_t>(fixed);
   if (kDirect) return true;
+  // Inputs of the pairs that are taken at a time; where rows are long, of fewer.
   const uint64_t local = LocalRowBytes(a->cols, kernels.halves);
-  // Down needs some, if it is to put h into 8 bits itself.
-  if (a->down && kDotPairs * local < (room - fixed) / 2) a->local_rows = kDotPairs;
-  uint64_t left = room - fixed - a->local_rows * local;
-  if (!CutStages(left / warps, kernels, a)) return false;
-  // One stage less of many leaves room for the inputs.
-  if (a->depth > 2) --a->depth;
-  const uint64_t stage = a->chunk_cols == 0 ? 2 * a->part_bytes : 8 * a->row_stride;
-  const uint64_t stages = warps * a->depth * (stage + sizeof(uint64_t));
-  left -= stages;
-  const uint64_t more = std::min<uint64_t>(left / local, kMostLocalRows - a->local_rows);
-  a->local_rows += static_cast<uint32_t>(more);
-  a->shared_bytes = static_cast<uint32_t>(fixed + a->local_rows * local + stages);
+  uint32_t rows = kDotPairs;
+  while (rows > 1 && rows * local > (room - fixed) / 2) rows /= 2;
+  if (fixed + rows * local > room) return false;
+  uint64_t left = room - fixed - rows * local;
+  if (!CutStages(kernels, left / warps, a)) return false;
+  left -= uint64_t{warps} * a->depth * StageBytes(*a);
+  const uint64_t more = std::min<uint64_t>(left / local, kMostLocalRows - rows);
+  a->local_rows = rows + static_cast<uint32_t>(more);
+  a->shared_bytes = static_cast<uint32_t>(room - left + more * local);
   return true;
 }
 
@@ -99,18 +61,17 @@ bool PlanDots(const TunedKernels& kernels, uint64_t room, uint32_t processors, P
   const TunedKernel& kernel = a->wide_over != kNoneWide ? kernels.wide : kernels.dots;
   a->row_step = !kDirect && a->row_bytes[0] % 4 == 2 ? 2 : 1;
   a->blocks = kernel.blocks;
-  const uint64_t outputs = kDotPartRows * (a->matrices == 2 ? 1 : 2);
-  const uint64_t turns = uint64_t{a->most_units} * CeilDiv(uint64_t{a->rows}, outputs);
-  const uint64_t all_warps = uint64_t{processors} * kernel.blocks * kDotWarps;
-  // Short rows are asked for several times eight at once, if there are enough of them for all
-  // warps.
-  uint32_t passes = a->cols <= kShortRow ? kMostPasses : a->row_step;
-  while (passes > a->row_step && turns / passes < 2 * all_warps) passes /= 2;
+  a->passes = 1;
+  if (kDirect && a->cols <= kShortRow) {
+    // Short rows several times eight at once, if there are enough of them for all warps.
+    const uint64_t outputs = kDotPartRows * (a->matrices == 2 ? 1 : 2);
+    const uint64_t turns = uint64_t{a->most_units} * CeilDiv(uint64_t{a->rows}, outputs);
+    const uint64_t all_warps = uint64_t{processors} * kernel.blocks * kDotWarps;
+    a->passes = kMostPasses;
+    while (a->passes > 1 && turns / a->passes < 2 * all_warps) a->passes /= 2;
+  }
   for (uint32_t warps = kDotWarps; warps >= kFewestWarps; warps /= 2) {
-    for (a->passes = passes;; a->passes /= 2) {
-      if (PlanBlock(kernels, kernel.table_bytes, warps, room, a)) return true;
-      if (a->passes <= a->row_step) break;
-    }
+    if (PlanBlock(kernels, kernel.table_bytes, warps, room, a)) return true;
   }
   return false;
 }
@@ -152,6 +113,48 @@ uint64_t WideBytes(const TunedKernels& kernels, uint32_t warps, uint32_t pairs) 
 }
 
 }  // namespace
+
+namespace {
+
+// Of half a stage of four rows as they lie, with up to 15 bytes in front and behind. 0: rows that
+// would meet in a few banks: of whole 64 bytes. Others of whole 16 do not, if the second half lies
+// in the quarters of the banks that are left.
+uint64_t PartBytes(uint64_t row_bytes) {
+  if (row_bytes % 64 == 0) return 0;
+  uint64_t bytes = AlignUp(4 * row_bytes + 30, 16);
+  if (row_bytes % 16 == 0) {
+    while (bytes % 128 != (row_bytes % 32 == 0 ? 16 : 64)) bytes += 16;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+bool CutStages(const TunedKernels& kernels, uint64_t room, ProductArgs* a) {
+  const uint64_t row_bytes = a->row_bytes[0];
+  const auto whole = static_cast<uint32_t>(AlignUp(a->cols, kColumnStep));
+  a->part_bytes = a->row_stride = 0;
+  const uint64_t part = PartBytes(row_bytes);
+  if (a->row_step == 1 && part != 0 && 2 * part <= room) {
+    a->chunk_cols = whole;
+    a->part_bytes = static_cast<uint32_t>(part);
+    a->depth = static_cast<uint32_t>(std::min<uint64_t>(room / (2 * part), kDotDepth));
+    return true;
+  }
+  const auto cut = [&](uint32_t cols) {
+    const uint64_t bytes = uint64_t{std::min(cols, a->cols)} / kernels.elements * kernels.bytes;
+    const uint64_t slot = RowSlotBytes(bytes);
+    a->chunk_cols = cols;
+    a->row_stride = static_cast<uint32_t>(slot);
+    a->depth = static_cast<uint32_t>(std::min<uint64_t>(room / (8 * slot), kDotDepth));
+    return a->depth;
+  };
+  // Two stages at least, so that one is filled while the other is read; or one of whole rows.
+  for (uint32_t cols = whole; cols > 0; cols -= kColumnStep) {
+    if (cut(cols) > 1) return true;
+  }
+  return cut(whole) > 0 || cut(kColumnStep) > 0;
+}
 
 const TunedKernels* FindTunedKernels(const ProductArgs& args) {
   const TunedKernels* const kernels = Find(args.types[0]);

@@ -14,25 +14,25 @@ namespace berth::kernels::gpu {
 inline constexpr uint32_t kDotWarps = kDirect ? 8 : 16;
 inline constexpr uint32_t kDotThreads = kDotWarps * 32;
 inline constexpr uint32_t kDotBlocks = kDirect ? 4 : 1;  // of a multiprocessor
-inline constexpr uint32_t kDotPartRows = 4;              // rows of half a tile, times its passes
+inline constexpr uint32_t kDotPartRows = 4;              // rows of half a tile
 inline constexpr uint32_t kDotPairs = kDirect ? 4 : 8;   // activation rows at a time
 inline constexpr uint32_t kDotDepth = 4;                 // stages of a warp, at most
 inline constexpr uint32_t kMostTableBytes = kDirect ? 16 << 10 : 32 << 10;
 inline constexpr uint32_t kMostLocalRows = kDirect ? 0 : 32;
 
-// Products of four weight rows with an activation row, as they wait in shared memory until there is
-// enough for all lanes.
+// Products of four weight rows with an activation row, as they wait in a Radeon's shared memory
+// until there is enough for all lanes.
 struct alignas(16) DotOutput {
   float values[2][4];  // of gate and up, or of the one matrix
-  uint32_t row;        // of the matrix; of the others that follow, row_step apart
+  uint32_t row;        // of the first, of the matrix
   uint32_t place;      // of the pair in the list
   uint32_t expert;
   bool wide;  // down takes the pair's unit wide
   // To a power of two of bytes on a Radeon, where clang 15 makes of a multiplication by others one
   // that the card gets wrong.
-  uint8_t unused[kDirect ? 19 : 3];
+  uint8_t unused[19];
 };
-static_assert(sizeof(DotOutput) == (kDirect ? 64 : 48));
+static_assert(sizeof(DotOutput) == 64);
 inline constexpr uint32_t kDotEnough = 8;                            // for all lanes of a warp
 inline constexpr uint32_t kDotOutputs = kDotEnough + 2 * kDotPairs;  // of a warp, at most
 // Units of a share that a block keeps at hand.
@@ -56,28 +56,11 @@ struct DotPlace {
   }
 };
 
-// Row 0 of a unit's two matrices, or of its one twice; null: it has no address.
-struct DotMatrices {
-  const uint8_t* first = nullptr;
-  const uint8_t* second = nullptr;
-};
-
-// What a warp knows besides what it is at: in shared memory, which leaves registers to the
-// products. Written by lane 0.
+// What a warp of a Radeon knows besides what it is at: in shared memory, which leaves registers to
+// the products. Written by lane 0.
 struct alignas(16) DotState {
-  // Of a share: its tiles, its first unit, the place of its first local row.
-  uint32_t begin, end, first_unit, first_place;
-  // What is to be taken: tiles, and which pairs of their units.
-  uint32_t tiles_end, pair_begin, pairs;
-  bool local_used, begun;
-  CardUnit unit;  // of the tile that is taken
-};
-// And what it asks for next.
-struct alignas(16) DotFill {
-  DotMatrices from;
-  DotPlace at;
-  uint32_t unit, count;  // whose matrices these are, and its pairs
-  uint32_t pass, col, pair;
+  uint32_t tiles_end;  // of the share
+  CardUnit unit;       // of the tile that is taken
 };
 
 // What the card takes of a multiprocessor's shared memory for each block.
@@ -86,11 +69,20 @@ inline constexpr uint32_t kReservedBytes = 1024;
 // the loads of eight lanes meet different banks; up to 15 bytes in front.
 constexpr uint64_t RowSlotBytes(uint64_t bytes) { return ((bytes + 30) / 16 | 1) * 16; }
 
-// What a block of so many warps has of these, and the words that it takes shares with.
+// Of a stage of eight rows (row_stages.h).
+BERTH_CARD uint32_t StageBytes(const ProductArgs& a) {
+  return a.part_bytes != 0 ? 2 * a.part_bytes : 8 * a.row_stride;
+}
+
+// What a block of so many warps has in front of its table: the words that it takes shares with;
+// units and the stages' barriers, or, on a Radeon, what its warps know and what waits.
 BERTH_CARD uint32_t DotFixedBytes(uint32_t warps) {
+  if (kDirect) {
+    return kShareWords * 4 +
+           warps * static_cast<uint32_t>(sizeof(DotState) + kDotOutputs * sizeof(DotOutput));
+  }
   return kShareWords * 4 + kDotUnits * static_cast<uint32_t>(sizeof(CardUnit)) +
-         warps * static_cast<uint32_t>(sizeof(DotState) + sizeof(DotFill)) +
-         warps * kDotOutputs * static_cast<uint32_t>(sizeof(DotOutput));
+         warps * kDotDepth * static_cast<uint32_t>(sizeof(uint64_t));
 }
 // And an activation row in 8 bits; `halves`: the format uses ByteRows::halves.
 BERTH_CARD uint32_t LocalRowBytes(uint32_t cols, bool halves) {
@@ -133,6 +125,9 @@ struct TunedKernels {
 // Of the call's types, if they and its sizes are some that tuned kernels take; else null.
 const TunedKernels* FindTunedKernels(const ProductArgs& args);
 gpuError_t PrepareTunedKernels();
+
+// The stages of a warp that has `room` bytes for them (row_stages.h); false: there is too little.
+bool CutStages(const TunedKernels& kernels, uint64_t room, ProductArgs* a);
 
 // Which kernel of the type takes these matrices, if any.
 enum class Tuned : uint8_t { kNone, kDots, kMatrices };

@@ -63,12 +63,14 @@ BERTH_CARD_ONLY float StorePartial(const ProductArgs& a, uint32_t expert, uint32
 }
 
 // Counts the arrival of a tile of outputs in a block of 32; whether it was the last of the unit's.
+// `step`: so many tiles share rows, a tile having every so many.
 BERTH_CARD_ONLY bool LastOfBlock(const ProductArgs& a, uint32_t unit_at, uint32_t row,
-                                 uint32_t tile_rows) {
+                                 uint32_t tile_rows, uint32_t step) {
   const uint32_t block = row / 32;
   const uint32_t rows = a.rows - block * 32 < 32 ? a.rows - block * 32 : 32;
   uint32_t* const arrived = a.h_arrived + unit_at * ((a.rows + 31) / 32) + block;
-  const bool last = AtomicAdd(arrived, 1) + 1 == (rows + tile_rows - 1) / tile_rows;
+  const uint32_t tiles = (rows + tile_rows * step - 1) / (tile_rows * step) * step;
+  const bool last = AtomicAdd(arrived, 1) + 1 == tiles;
   if (last) *arrived = 0;
   return last;
 }
@@ -95,14 +97,15 @@ BERTH_CARD_ONLY void QuantizeOutputs(const ProductArgs& a, const CardUnit& unit,
   }
 }
 
-// The warp has stored outputs [row, row + tile_rows) of gate and up for all pairs of the unit.
+// The warp has stored `tile_rows` outputs of gate and up, every `step`-th from `row` on or the next
+// of these, for all pairs of the unit.
 BERTH_CARD_ONLY void OutputsStored(const ProductArgs& a, uint32_t unit_at, const CardUnit& unit,
-                                   uint32_t row, uint32_t tile_rows) {
+                                   uint32_t row, uint32_t tile_rows, uint32_t step = 1) {
   if (a.h_bytes.q == nullptr || DownIsWide(a, unit)) return;
   Fence();
   SyncWarp();
   uint32_t last = 0;
-  if (Lane() == 0) last = LastOfBlock(a, unit_at, row, tile_rows) ? 1 : 0;
+  if (Lane() == 0) last = LastOfBlock(a, unit_at, row, tile_rows, step) ? 1 : 0;
   if (FromLane(last, 0) == 0) return;
   Fence();
   QuantizeOutputs(a, unit, row / 32, 0, 1);
@@ -115,7 +118,7 @@ BERTH_CARD_ONLY void OutputsStoredByBlock(const ProductArgs& a, uint32_t unit_at
   if (a.h_bytes.q == nullptr || DownIsWide(a, unit)) return;
   Fence();
   SyncBlock();
-  if (ThreadIndex() == 0) *word = LastOfBlock(a, unit_at, row, tile_rows) ? 1 : 0;
+  if (ThreadIndex() == 0) *word = LastOfBlock(a, unit_at, row, tile_rows, 1) ? 1 : 0;
   SyncBlock();
   if (*word == 0) return;
   Fence();

@@ -12,9 +12,6 @@
 
 namespace berth::kernels::gpu {
 
-// Pairs of router ids whose units each warp finds by itself.
-inline constexpr uint32_t kMostEarlyPairs = 32;
-
 // A unit that is to run, as the prepare kernel found it. Units with many pairs come first.
 struct CardUnit {
   // Row 0 of each matrix; null: the unit has no address, and its matrices are not read.
@@ -24,8 +21,15 @@ struct CardUnit {
   uint32_t expert = 0;
   uint32_t first = 0;  // place of its first pair in WorkList::pairs
   uint32_t count = 0;  // of its pairs
-  uint32_t unused = 0;
+  uint32_t work = 0;   // of the units before it (UnitWork)
 };
+// What a tile of a unit with so many pairs takes, in parts of a few hundredths of that with one
+// pair: weights are taken apart once for one pair, two, four or eight, and so again for more.
+BERTH_CARD uint32_t UnitWork(uint32_t count) {
+  const uint32_t left = count % 8;
+  const uint32_t rest = left == 0 ? 0 : left == 1 ? 14 : left == 2 ? 16 : left <= 4 ? 20 : 30;
+  return count / 8 * 30 + rest;
+}
 
 struct WorkList {
   uint32_t* unit_count = nullptr;  // and the next two: one behind the other
@@ -139,20 +143,14 @@ struct ProductArgs {
   uint32_t* turns = nullptr;  // shares.h: shares taken, shares ended; null: no sums
   uint32_t* failed_unit = nullptr;
 
-  // For kernels that look for weights before the work list is there (early_units.h).
-  UnitIndex first_unit = 0;
-  const std::byte* const* table = nullptr;
-  uint32_t early_pairs = 0;  // of ids; 0: wait for the list
-  uint64_t offsets[2] = {};  // of the matrices in a unit
-
   // How shared memory is cut; tuned kernels only.
   uint32_t row_step = 1;    // 2: rows of the two parities of an address come one after the other
   uint32_t row_stride = 0;  // from row to row in a stage, where rows are copied one by one; or 0
-  uint32_t part_bytes = 0;  // of half a stage
+  uint32_t part_bytes = 0;  // of half a stage; dots: 0 where rows are copied one by one
   uint32_t depth = 1;       // stages of a warp
-  uint32_t passes = 1;      // dots: of eight rows, that a tile has
-  uint32_t chunk_cols = 0;  // dots: columns of eight rows that a stage has; 0: it has a tile
-  uint32_t local_rows = 0;  // dots, down: rows of h that a block puts into 8 bits for itself
+  uint32_t passes = 1;      // of eight rows, that a Radeon's tile has
+  uint32_t chunk_cols = 0;  // dots: columns of eight rows that a stage has
+  uint32_t local_rows = 0;  // dots: inputs in 8 bits that a block keeps; those of down it makes
   uint32_t warps = 0, blocks = 0;  // of a block, of a multiprocessor
   uint32_t shared_bytes = 0;
   uint32_t wide_pairs = 0;  // pairs of a unit at a time, a multiple of 16

@@ -128,12 +128,6 @@ ProductArgs GateUpOf(const CardCall& call, const ExpertWorkspace& workspace) {
   if (gated) SetMatrix(&a, 0, spec.gate, call.layer.gate);
   SetMatrix(&a, a.matrices - 1, spec.up, call.layer.up);
   a.ids = call.ids;
-  a.first_unit = call.first_unit;
-  a.table = call.table;
-  const uint32_t pairs = call.rows * call.top_k;
-  a.early_pairs = call.units == nullptr && pairs <= kMostEarlyPairs ? pairs : 0;
-  if (gated) a.offsets[0] = spec.gate.offset;
-  a.offsets[a.matrices - 1] = spec.up.offset;
   a.x = call.x;
   a.bytes = WithColumns(workspace.x_bytes, spec.hidden, true);
   a.activation = spec.conventions.activation;

@@ -41,23 +41,21 @@ BERTH_CARD_ONLY uint32_t EndShare(const ProductArgs& a, uint32_t* word) {
 }
 
 // The tiles of a list's units [first, end) that share `share` has, to[0] up to to[1], where shares
-// are of like work: kOfWeights for a tile's weights, and one for each pair. `pairs`: of all the
-// list's units before `end`; `tiles`: of a unit. Synchronizes in front and behind.
-template <uint32_t kOfWeights>
-BERTH_CARD_ONLY void FindTiles(const CardUnit* units, uint32_t first, uint32_t end, uint32_t pairs,
-                               uint32_t tiles, uint32_t share, uint32_t* to) {
-  const uint32_t first_pair = first == 0 ? 0 : units[first].first;
-  const uint64_t work = uint64_t{kOfWeights} * (end - first) + pairs - first_pair;
+// are of like work. `tiles`: of a unit. Synchronizes in front and behind.
+BERTH_CARD_ONLY void FindTiles(const CardUnit* units, uint32_t first, uint32_t end, uint32_t tiles,
+                               uint32_t share, uint32_t* to) {
   SyncBlock();
+  const uint32_t base = first < end ? units[first].work : 0;
+  const uint32_t all = first < end ? units[end - 1].work + UnitWork(units[end - 1].count) : 0;
   for (uint32_t at = first + ThreadIndex(); at < end; at += BlockThreads()) {
-    const CardUnit unit = units[at];
+    const uint32_t before = units[at].work;
+    const uint32_t behind = at + 1 < end ? units[at + 1].work : all;
     // In parts of one.
-    const uint64_t before = uint64_t{kOfWeights} * (at - first) + unit.first - first_pair;
-    const uint64_t begins = before * GridBlocks();
-    const uint64_t own = (uint64_t{kOfWeights} + unit.count) * GridBlocks();
+    const uint64_t begins = uint64_t{before - base} * GridBlocks();
+    const uint64_t own = uint64_t{behind - before} * GridBlocks();
     BERTH_UNROLL
     for (uint32_t i = 0; i < 2; ++i) {
-      const uint64_t wanted = (share + i) * work;
+      const uint64_t wanted = uint64_t{share + i} * (all - base);
       if (wanted < begins || wanted >= begins + own) continue;
       to[i] = at * tiles + static_cast<uint32_t>((wanted - begins) * tiles / own);
     }

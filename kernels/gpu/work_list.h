@@ -1,6 +1,5 @@
 // The work list of a grouped call, by one block: units in the order of their numbers of pairs, most
-// first, and pairs in the order of their units. Of up to 32 pairs of router ids, units come in the
-// order in which they are first met, which a warp finds by itself (early_units.h).
+// first, and pairs in the order of their units.
 //
 // What other launches wrote is read past this multiprocessor's own cache: the list may be made
 // before the last one of them has ended (card_warp.h).
@@ -25,13 +24,33 @@ BERTH_CARD_ONLY void ReportFailed(const PrepareArgs& a, UnitIndex unit) {
   }
 }
 
-BERTH_CARD_ONLY void StoreUnit(const PrepareArgs& a, uint32_t at, UnitIndex unit, uint32_t expert,
-                               const std::byte* address, const int64_t* shifts, uint32_t first,
+// A unit's place among `count` numbers of pairs, the pairs before it and their work; zeros are no
+// units.
+struct Rank {
+  uint32_t at = 0, first = 0, work = 0;
+};
+BERTH_CARD_ONLY Rank RankOf(const uint32_t* counts, uint32_t count, uint32_t self) {
+  Rank rank;
+  const uint32_t own = counts[self];
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t other = counts[i];
+    const bool earlier = i < self && other != 0;
+    const bool before = other > own || (other == own && earlier);
+    rank.at += before ? 1 : 0;
+    rank.first += before ? other : 0;
+    rank.work += before ? UnitWork(other) : 0;
+  }
+  return rank;
+}
+
+BERTH_CARD_ONLY void StoreUnit(const PrepareArgs& a, UnitIndex unit, uint32_t expert,
+                               const std::byte* address, const int64_t* shifts, const Rank& rank,
                                uint32_t count) {
   CardUnit to;
   to.expert = expert;
-  to.first = first;
+  to.first = rank.first;
   to.count = count;
+  to.work = rank.work;
   if (address == nullptr) {
     ReportFailed(a, unit);
   } else {
@@ -40,27 +59,10 @@ BERTH_CARD_ONLY void StoreUnit(const PrepareArgs& a, uint32_t at, UnitIndex unit
     to.up = base + a.up_offset + (shifts == nullptr ? 0 : shifts[1]);
     to.down = base + a.down_offset + (shifts == nullptr ? 0 : shifts[2]);
   }
-  a.list.units[at] = to;
+  a.list.units[rank.at] = to;
   AtomicAdd(a.list.unit_count, 1);
   AtomicAdd(a.list.pair_count, count);
   if (count > a.wide_over) AtomicAdd(a.list.wide_count, 1);
-}
-
-// A unit's place among `count` numbers of pairs, and the pairs before it; zeros are no units.
-struct Rank {
-  uint32_t at = 0, first = 0;
-};
-BERTH_CARD_ONLY Rank RankOf(const uint32_t* counts, uint32_t count, uint32_t self, bool sorted) {
-  Rank rank;
-  const uint32_t own = counts[self];
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t other = counts[i];
-    const bool earlier = i < self && other != 0;
-    const bool before = sorted ? other > own || (other == own && earlier) : earlier;
-    rank.at += before ? 1 : 0;
-    rank.first += before ? other : 0;
-  }
-  return rank;
 }
 
 // The pointer table's entry of a unit.
@@ -90,11 +92,11 @@ BERTH_CARD_ONLY void ListWave(const PrepareArgs& a, uint32_t* shared) {
   for (uint32_t i = ThreadIndex(); i < a.unit_count; i += BlockThreads()) {
     if (shared[i] == 0) continue;
     const WaveUnit unit = UnitOf(a.units[i]);
-    const Rank rank = RankOf(shared, a.unit_count, i, true);
+    const Rank rank = RankOf(shared, a.unit_count, i);
     const std::byte* const address =
         unit.address != nullptr ? unit.address : AddressOf(a, unit.unit);
-    StoreUnit(a, rank.at, unit.unit, unit.expert, address,
-              reinterpret_cast<const int64_t*>(&unit.shifts), rank.first, shared[i]);
+    StoreUnit(a, unit.unit, unit.expert, address, reinterpret_cast<const int64_t*>(&unit.shifts),
+              rank, shared[i]);
     for (uint32_t k = 0; k < shared[i]; ++k) {
       a.list.pairs[rank.first + k] = LoadShared(a.pairs + unit.first_pair + k);
     }
@@ -138,9 +140,9 @@ BERTH_CARD_ONLY void ListFewPairs(const PrepareArgs& a, uint32_t* shared) {
   if (there) counts[self] = leads ? count : 0;
   SyncBlock();
   if (leads) {
-    const Rank rank = RankOf(counts, pairs, self, pairs > kMostEarlyPairs);
+    const Rank rank = RankOf(counts, pairs, self);
     const auto expert = static_cast<uint32_t>(id);
-    StoreUnit(a, rank.at, a.first_unit + expert, expert, address, nullptr, rank.first, count);
+    StoreUnit(a, a.first_unit + expert, expert, address, nullptr, rank, count);
     firsts[self] = rank.first;
   }
   SyncBlock();
@@ -160,9 +162,9 @@ BERTH_CARD_ONLY void ListManyPairs(const PrepareArgs& a, uint32_t* shared) {
   SyncBlock();
   for (uint32_t e = ThreadIndex(); e < a.experts; e += BlockThreads()) {
     if (counts[e] == 0) continue;
-    const Rank rank = RankOf(counts, a.experts, e, true);
+    const Rank rank = RankOf(counts, a.experts, e);
     const UnitIndex unit = a.first_unit + e;
-    StoreUnit(a, rank.at, unit, e, AddressOf(a, unit), nullptr, rank.first, counts[e]);
+    StoreUnit(a, unit, e, AddressOf(a, unit), nullptr, rank, counts[e]);
     next[e] = rank.first;
   }
   SyncBlock();

@@ -1,0 +1,175 @@
+// A block's share of a launch, by integer dot instructions: tiles of the list's units of few pairs,
+// as many units at a time as there is room for the inputs of their pairs in 8 bits (local_rows.h).
+// Warps take tiles in turns, each out of stages of its own (row_stages.h); what a tile makes is
+// only stored, and nothing is waited for between tiles.
+#ifndef BERTH_KERNELS_GPU_SHARE_DOTS_H_
+#define BERTH_KERNELS_GPU_SHARE_DOTS_H_
+
+#include "kernels/gpu/epilogue.h"
+#include "kernels/gpu/item_sums.h"
+#include "kernels/gpu/local_rows.h"
+#include "kernels/gpu/shares.h"
+
+namespace berth::kernels::gpu {
+
+// Four rows of gate and the same of up, or eight rows of one matrix.
+struct ShareItems {
+  const ProductArgs& a;
+  const CardUnit* units;  // from that on which has number 0 in places
+  uint32_t tiles_;        // of a unit
+
+  BERTH_CARD_ONLY uint32_t tiles() const { return tiles_; }
+  BERTH_CARD_ONLY uint32_t OutputOf(uint32_t tile, uint32_t row) const {
+    return a.matrices == 2 ? RowOfTile<4>(tile, a.row_step, row % 4)
+                           : RowOfTile<8>(tile, a.row_step, row);
+  }
+  BERTH_CARD_ONLY const uint8_t* RowAt(const DotPlace& at, uint32_t row) const {
+    const uint32_t output = OutputOf(at.tile, row);
+    const CardUnit& unit = units[at.unit_at];
+    const uint8_t* const one = a.down ? unit.down : unit.up;
+    const uint8_t* const matrix = a.matrices == 2 && row < 4 ? unit.gate : one;
+    if (matrix == nullptr || output >= a.rows) return nullptr;
+    return matrix + output * static_cast<uint32_t>(a.row_bytes[0]);
+  }
+};
+
+template <typename F>
+class ShareDots {
+ public:
+  // In shared memory: `words`: kShareWords; `units`: kDotUnits.
+  BERTH_CARD_ONLY ShareDots(const ProductArgs& a, uint32_t* words, CardUnit* units,
+                            const LocalRows& local, const CardTable& table,
+                            const RowStages<F>& stages)
+      : a_(a), words_(words), units_(units), local_(local), table_(table), stages_(stages) {
+    const uint32_t outputs = a.matrices == 2 ? 4 : 8;
+    tiles_ = (a.rows + outputs * a.row_step - 1) / (outputs * a.row_step) * a.row_step;
+  }
+
+  // Share `share` of the tiles of the list's units from `first_unit` on. `first`: of a launch,
+  // whose list is there, and whose inputs are once WaitForLastLaunch has been called, which is yet
+  // to be.
+  BERTH_CARD_ONLY void Run(uint32_t share, uint32_t first_unit, bool first) {
+    FindTiles(a_.list.units, first_unit, *a_.list.unit_count, tiles_, share, words_ + 1);
+    const uint32_t end = words_[2];
+    for (uint32_t at = words_[1]; at < end;) {
+      const uint32_t unit = at / tiles_;
+      SyncBlock();  // warps may still read the units before
+      if (ThreadIndex() < kDotUnits && (unit + ThreadIndex()) * tiles_ < end) {
+        units_[ThreadIndex()] = a_.list.units[unit + ThreadIndex()];
+      }
+      SyncBlock();
+      const Window window = WindowOf(unit, end);
+      const uint32_t begin = at - unit * tiles_;
+      at = (unit + window.units) * tiles_ < end ? (unit + window.units) * tiles_ : end;
+      const uint32_t left = at - unit * tiles_;
+      for (uint32_t pair = 0; pair < window.pairs; pair += window.at_once) {
+        const DotPlace place(begin + ThreadIndex() / kWarp, tiles_);
+        const ShareItems items = {a_, units_, tiles_};
+        stages_.Start(items, place, left);
+        if (first) {
+          WaitForLastLaunch();
+          NextLaunchMayStart();
+          first = false;
+        }
+        if (pair != 0) SyncBlock();
+        const uint32_t pairs = window.pairs - pair;
+        const uint32_t from = units_[0].first + pair;
+        local_.Make(from, pairs < window.at_once ? pairs : window.at_once);
+        RunItems(items, place, left, unit, pair, from);
+      }
+    }
+    if (first) {
+      WaitForLastLaunch();
+      NextLaunchMayStart();
+    }
+  }
+
+ private:
+  // Units whose pairs there is room for together; or one whose pairs come one part after the other.
+  struct Window {
+    uint32_t units, pairs, at_once;
+  };
+  BERTH_CARD_ONLY Window WindowOf(uint32_t unit, uint32_t end) const {
+    const uint32_t most = a_.local_rows < kDotPairs ? a_.local_rows : kDotPairs;
+    if (units_[0].count > most) return {1, units_[0].count, most};
+    uint32_t units = 0, pairs = 0;
+    for (; units < kDotUnits && (unit + units) * tiles_ < end; ++units) {
+      const uint32_t more = units_[units].count;
+      if (more > most || pairs + more > a_.local_rows) break;
+      pairs += more;
+    }
+    return {units, pairs, a_.local_rows};
+  }
+
+  // `pair`: the first of the pairs, of the one unit if they come in parts; `from`: its place.
+  BERTH_CARD_ONLY void RunItems(const ShareItems& items, DotPlace at, uint32_t end, uint32_t unit,
+                                uint32_t pair, uint32_t from) {
+    BERTH_NO_UNROLL
+    for (; at.number < end; at.Advance(BlockThreads() / kWarp, tiles_)) {
+      const CardUnit& of = units_[at.unit_at];
+      const uint32_t left = of.count - pair, count = left < kDotPairs ? left : kDotPairs;
+      const uint32_t place = of.first + pair;
+      const Pairs pairs = {of, place, place - from, count};
+      stages_.Begin(items, at);
+      if (count == 1) {
+        Take<1>(items, at, pairs);
+      } else if (count == 2) {
+        Take<2>(items, at, pairs);
+      } else if (count <= 4) {
+        Take<4>(items, at, pairs);
+      } else {
+        Take<8>(items, at, pairs);
+      }
+      const bool arrives = !a_.down && a_.h_bytes.q != nullptr && pair + count == of.count;
+      if (!arrives || of.up == nullptr) continue;
+      SyncWarp();
+      OutputsStored(a_, unit + at.unit_at, of, items.OutputOf(at.tile, 0), a_.matrices == 2 ? 4 : 8,
+                    a_.row_step);
+    }
+  }
+
+  struct Pairs {
+    const CardUnit& unit;
+    uint32_t place, local, count;
+  };
+  template <uint32_t kRows>
+  BERTH_CARD_ONLY void Take(const ShareItems& items, const DotPlace& at, const Pairs& pairs) {
+    uint32_t inputs[kRows];
+    BERTH_UNROLL
+    for (uint32_t n = 0; n < kRows; ++n) {
+      inputs[n] = (pairs.local + (n < pairs.count ? n : pairs.count - 1)) * local_.rows().stride;
+    }
+    float sums[kRows][2] = {};
+    AddItem<F, kRows>(a_, local_.rows(), table_, items, inputs, &stages_, sums);
+    const CardUnit& unit = pairs.unit;
+    if ((a_.down ? unit.down : unit.up) == nullptr) return;
+    const uint32_t row = items.OutputOf(at.tile, Lane() % 8);
+    BERTH_UNROLL
+    for (uint32_t first = 0; first < kRows; first += 4) {
+      const float product = ProductOf<kRows>(sums, first);
+      const float other = LaneXor(product, 4u);
+      const uint32_t n = first + Lane() / 8;
+      const bool stores = a_.matrices == 1 || Lane() % 8 < 4;
+      if (!stores || n >= pairs.count || row >= a_.rows) continue;
+      const uint32_t place = pairs.place + n;
+      if (a_.down) {
+        StorePartial(a_, unit.expert, a_.list.pairs[place], row, product);
+      } else {
+        StoreActivation(a_, unit.expert, place, row, product, a_.matrices == 2 ? other : product,
+                        DownIsWide(a_, unit));
+      }
+    }
+  }
+
+  const ProductArgs& a_;
+  uint32_t* const words_;
+  CardUnit* const units_;
+  const LocalRows& local_;
+  const CardTable table_;
+  RowStages<F> stages_;
+  uint32_t tiles_ = 0;
+};
+
+}  // namespace berth::kernels::gpu
+
+#endif  // BERTH_KERNELS_GPU_SHARE_DOTS_H_
