@@ -10,12 +10,15 @@
 #if defined(__CUDACC__)
 #define BERTH_CARD __host__ __device__ __forceinline__
 #define BERTH_CARD_ONLY __device__ __forceinline__
+#define BERTH_CARD_APART __device__ __noinline__
 #elif defined(__HIPCC__)
 #define BERTH_CARD __host__ __device__ inline __attribute__((always_inline))
 #define BERTH_CARD_ONLY __device__ inline __attribute__((always_inline))
+#define BERTH_CARD_APART __device__ __attribute__((noinline))
 #else
 #define BERTH_CARD inline
 #define BERTH_CARD_ONLY inline
+#define BERTH_CARD_APART inline
 #endif
 
 #if defined(__CUDA_ARCH__)
@@ -137,7 +140,7 @@ BERTH_CARD uint32_t Bfloat16Pair(float low, float high) {
 #endif
 }
 
-// Products, and a - 192 where a is an integer of 128 to 255, of two BF16 each, rounded once.
+// Products, and a less a number that is a BF16, of two BF16 each, rounded once.
 BERTH_CARD uint32_t MulBfloat16Pairs(uint32_t a, uint32_t b) {
 #if defined(BERTH_ON_NVIDIA)
   uint32_t pair;
@@ -148,13 +151,15 @@ BERTH_CARD uint32_t MulBfloat16Pairs(uint32_t a, uint32_t b) {
                       FloatOf(a & 0xffff0000) * FloatOf(b & 0xffff0000));
 #endif
 }
-BERTH_CARD uint32_t Less192Bfloat16Pair(uint32_t a) {
+BERTH_CARD uint32_t LessBfloat16Pair(uint32_t a, float less) {
 #if defined(BERTH_ON_NVIDIA)
   uint32_t pair;
-  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(pair) : "r"(a), "r"(0x3f803f80u), "r"(0xc340c340u));
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+      : "=r"(pair)
+      : "r"(a), "r"(0x3f803f80u), "r"((BitsOf(-less) >> 16) * 0x10001u));
   return pair;
 #else
-  return Bfloat16Pair(FloatOf(a << 16) - 192.0f, FloatOf(a & 0xffff0000) - 192.0f);
+  return Bfloat16Pair(FloatOf(a << 16) - less, FloatOf(a & 0xffff0000) - less);
 #endif
 }
 

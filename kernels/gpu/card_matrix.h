@@ -66,27 +66,25 @@ BERTH_CARD_ONLY void MultiplyAdd(float (&sums)[4], const uint32_t (&a)[4], const
 #endif
 }
 
-// Rows of BF16 in shared memory, eight of a row at a time (16 bytes): the first eight of all rows,
-// one row after the other, then the next eight of all rows, `apart` bytes behind.
-struct MatrixRows {
-  const uint8_t* at;
-  uint32_t apart;
-};
-inline constexpr uint32_t kMatrixMostTiles = 14;
+// b lies in shared memory: BF16, eight of a row at a time (16 bytes), those of eight rows one after
+// the other; the next eight columns of the eight rows behind these 128 bytes, the next eight rows
+// kApart bytes behind.
+// Tiles of eight rows that there are sums for: of the one or the other.
+inline constexpr uint32_t kMatrixMostTiles = 14, kMatrixFewTiles = 4;
 
 // Of b, for two steps: what a lane holds of rows 8 tile on.
-BERTH_CARD_ONLY void LoadMatrices(const MatrixRows& b, uint32_t tile, uint32_t step,
+template <uint32_t kApart>
+BERTH_CARD_ONLY void LoadMatrices(const uint8_t* b, uint32_t tile, uint32_t step,
                                   uint32_t (&words)[4]) {
+  const uint8_t* const at = b + tile * kApart + 2 * step * 128;
 #if defined(BERTH_ON_NVIDIA) && __CUDA_ARCH__ >= 800
-  const uint8_t* const at = b.at + (2 * step + Lane() / 8) * b.apart + (8 * tile + Lane() % 8) * 16;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(SharedAddress(at))
+               : "r"(SharedAddress(at) + Lane() * 16)
                : "memory");
 #else
-  const uint8_t* const at = b.at + (8 * tile + Lane() / 4) * 16 + Lane() % 4 * 4;
   for (uint32_t i = 0; i < 4; ++i) {
-    std::memcpy(&words[i], at + (2 * step + i) * b.apart, sizeof(words[i]));
+    std::memcpy(&words[i], at + i * 128 + Lane() * 4, sizeof(words[i]));
   }
 #endif
 }
@@ -95,27 +93,30 @@ BERTH_CARD_ONLY void LoadMatrices(const MatrixRows& b, uint32_t tile, uint32_t s
 // On an H200 they give the bits of MultiplyAdd (14 tiles of numbers of up to 24 magnitudes
 // compared).
 //
-// `list`: the sums of so many tiles of eight rows of b. All are operands, so that those behind have
-// the same names everywhere.
+// `list`: the sums of so many tiles of eight rows of b. All `most` tiles' are operands, `all`, so
+// that those behind have the same names everywhere.
 #define BERTH_MATRIX_SUMS(i) "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]), "+f"(sums[i][3])
-#define BERTH_WARPGROUP_PRODUCT(tiles, rows, list)                                              \
-  template <>                                                                                   \
-  struct WarpgroupProduct<tiles> {                                                              \
-    BERTH_CARD_ONLY static void Add(float (&sums)[kMatrixMostTiles][4], const uint32_t (&a)[4], \
-                                    uint64_t b) {                                               \
-      asm volatile(                                                                             \
-          "{\n.reg .pred p;\nsetp.eq.u32 p, 0, 0;\n"                                            \
-          "wgmma.mma_async.sync.aligned.m64n" #rows "k16.f32.bf16.bf16 {" list                  \
-          "}, {%56, %57, %58, %59}, %60, p, 1, 1, 0;\n}"                                        \
-          : BERTH_MATRIX_SUMS(0), BERTH_MATRIX_SUMS(1), BERTH_MATRIX_SUMS(2),                   \
-            BERTH_MATRIX_SUMS(3), BERTH_MATRIX_SUMS(4), BERTH_MATRIX_SUMS(5),                   \
-            BERTH_MATRIX_SUMS(6), BERTH_MATRIX_SUMS(7), BERTH_MATRIX_SUMS(8),                   \
-            BERTH_MATRIX_SUMS(9), BERTH_MATRIX_SUMS(10), BERTH_MATRIX_SUMS(11),                 \
-            BERTH_MATRIX_SUMS(12), BERTH_MATRIX_SUMS(13)                                        \
-          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                \
-    }                                                                                           \
+#define BERTH_ALL_SUMS_4 \
+  BERTH_MATRIX_SUMS(0), BERTH_MATRIX_SUMS(1), BERTH_MATRIX_SUMS(2), BERTH_MATRIX_SUMS(3)
+#define BERTH_ALL_SUMS_14                                                                      \
+  BERTH_ALL_SUMS_4, BERTH_MATRIX_SUMS(4), BERTH_MATRIX_SUMS(5), BERTH_MATRIX_SUMS(6),          \
+      BERTH_MATRIX_SUMS(7), BERTH_MATRIX_SUMS(8), BERTH_MATRIX_SUMS(9), BERTH_MATRIX_SUMS(10), \
+      BERTH_MATRIX_SUMS(11), BERTH_MATRIX_SUMS(12), BERTH_MATRIX_SUMS(13)
+#define BERTH_BEHIND_4 "{%16, %17, %18, %19}, %20"
+#define BERTH_BEHIND_14 "{%56, %57, %58, %59}, %60"
+#define BERTH_WARPGROUP_PRODUCT(most, tiles, rows, list, all, behind)                             \
+  template <>                                                                                     \
+  struct WarpgroupProduct<most, tiles> {                                                          \
+    BERTH_CARD_ONLY static void Add(float (&sums)[most][4], const uint32_t (&a)[4], uint64_t b) { \
+      asm volatile(                                                                               \
+          "{\n.reg .pred p;\nsetp.eq.u32 p, 0, 0;\n"                                              \
+          "wgmma.mma_async.sync.aligned.m64n" #rows "k16.f32.bf16.bf16 {" list "}, " behind       \
+          ", p, 1, 1, 0;\n}"                                                                      \
+          : all                                                                                   \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                  \
+    }                                                                                             \
   };
-template <uint32_t kTiles>
+template <uint32_t kMost, uint32_t kTiles>
 struct WarpgroupProduct;
 #define BERTH_SUMS_2 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define BERTH_SUMS_3 BERTH_SUMS_2 ", %8, %9, %10, %11"
@@ -130,76 +131,79 @@ struct WarpgroupProduct;
 #define BERTH_SUMS_12 BERTH_SUMS_11 ", %44, %45, %46, %47"
 #define BERTH_SUMS_13 BERTH_SUMS_12 ", %48, %49, %50, %51"
 #define BERTH_SUMS_14 BERTH_SUMS_13 ", %52, %53, %54, %55"
-BERTH_WARPGROUP_PRODUCT(2, 16, BERTH_SUMS_2)
-BERTH_WARPGROUP_PRODUCT(3, 24, BERTH_SUMS_3)
-BERTH_WARPGROUP_PRODUCT(4, 32, BERTH_SUMS_4)
-BERTH_WARPGROUP_PRODUCT(5, 40, BERTH_SUMS_5)
-BERTH_WARPGROUP_PRODUCT(6, 48, BERTH_SUMS_6)
-BERTH_WARPGROUP_PRODUCT(7, 56, BERTH_SUMS_7)
-BERTH_WARPGROUP_PRODUCT(8, 64, BERTH_SUMS_8)
-BERTH_WARPGROUP_PRODUCT(9, 72, BERTH_SUMS_9)
-BERTH_WARPGROUP_PRODUCT(10, 80, BERTH_SUMS_10)
-BERTH_WARPGROUP_PRODUCT(11, 88, BERTH_SUMS_11)
-BERTH_WARPGROUP_PRODUCT(12, 96, BERTH_SUMS_12)
-BERTH_WARPGROUP_PRODUCT(13, 104, BERTH_SUMS_13)
-BERTH_WARPGROUP_PRODUCT(14, 112, BERTH_SUMS_14)
+BERTH_WARPGROUP_PRODUCT(4, 2, 16, BERTH_SUMS_2, BERTH_ALL_SUMS_4, BERTH_BEHIND_4)
+BERTH_WARPGROUP_PRODUCT(14, 2, 16, BERTH_SUMS_2, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(4, 3, 24, BERTH_SUMS_3, BERTH_ALL_SUMS_4, BERTH_BEHIND_4)
+BERTH_WARPGROUP_PRODUCT(14, 3, 24, BERTH_SUMS_3, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(4, 4, 32, BERTH_SUMS_4, BERTH_ALL_SUMS_4, BERTH_BEHIND_4)
+BERTH_WARPGROUP_PRODUCT(14, 4, 32, BERTH_SUMS_4, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 5, 40, BERTH_SUMS_5, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 6, 48, BERTH_SUMS_6, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 7, 56, BERTH_SUMS_7, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 8, 64, BERTH_SUMS_8, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 9, 72, BERTH_SUMS_9, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 10, 80, BERTH_SUMS_10, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 11, 88, BERTH_SUMS_11, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 12, 96, BERTH_SUMS_12, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 13, 104, BERTH_SUMS_13, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
+BERTH_WARPGROUP_PRODUCT(14, 14, 112, BERTH_SUMS_14, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 
-// Where matrices of 8 rows of 16 bytes lie, in pieces of 16 bytes: 8 apart along rows, by b.apart
-// along columns. The lower half holds both addresses; sums there never carry.
+// Where matrices of 8 rows of 16 bytes lie, in pieces of 16 bytes: 8 apart along columns, by kApart
+// along rows. Sums of the lower half never carry.
+template <uint32_t kApart>
 BERTH_CARD_ONLY uint64_t WarpgroupOperand(uint32_t lower) {
-  return static_cast<uint64_t>(128 >> 4) << 32 | lower;
+  return static_cast<uint64_t>(kApart >> 4) << 32 | lower;
 }
-template <uint32_t kTiles, uint32_t kSteps>
-BERTH_CARD_ONLY void WarpgroupProducts(float (&sums)[kMatrixMostTiles][4],
-                                       const uint32_t (&a)[kSteps][4], const MatrixRows& b) {
-  const uint32_t first = SharedAddress(b.at) >> 4 | b.apart << 12;
+template <uint32_t kTiles, uint32_t kApart, uint32_t kMost, uint32_t kSteps>
+BERTH_CARD_ONLY void WarpgroupProducts(float (&sums)[kMost][4], const uint32_t (&a)[kSteps][4],
+                                       uint32_t b) {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   BERTH_UNROLL
   for (uint32_t step = 0; step < kSteps; ++step) {
-    WarpgroupProduct<kTiles>::Add(sums, a[step], WarpgroupOperand(first + step * (b.apart >> 3)));
+    WarpgroupProduct<kMost, kTiles>::Add(sums, a[step],
+                                         WarpgroupOperand<kApart>(b + step * (256 >> 4)));
   }
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// Of kFirst to kLast tiles: by comparisons, since a jump by a table takes longer. Two tiles are
+// told apart first.
+template <uint32_t kFirst, uint32_t kLast, uint32_t kApart, uint32_t kMost, uint32_t kSteps>
+BERTH_CARD_ONLY void SomeWarpgroupProducts(float (&sums)[kMost][4], const uint32_t (&a)[kSteps][4],
+                                           uint32_t b, uint32_t tiles) {
+  if constexpr (kFirst == kLast) {
+    WarpgroupProducts<kFirst, kApart>(sums, a, b);
+  } else {
+    constexpr uint32_t kCount = kLast - kFirst + 1;
+    constexpr uint32_t kSecond = kFirst + (kFirst == 2 || kCount < 4 ? 1 : kCount / 4 * 2);
+    if (tiles < kSecond) {
+      SomeWarpgroupProducts<kFirst, kSecond - 1, kApart>(sums, a, b, tiles);
+    } else {
+      SomeWarpgroupProducts<kSecond, kLast, kApart>(sums, a, b, tiles);
+    }
+  }
 }
 #endif
 
 // sums[i] += a * b for `tiles` tiles of eight rows of b (two at least), kSteps times 16 columns, in
 // the order of the columns. Sums and a are in use until the products have ended. By all of the four
 // warps that make a multiple of four, with the same b and `tiles`.
-template <uint32_t kSteps>
-BERTH_CARD_ONLY void BeginProducts(float (&sums)[kMatrixMostTiles][4],
-                                   const uint32_t (&a)[kSteps][4], const MatrixRows& b,
-                                   uint32_t tiles) {
+template <uint32_t kApart, uint32_t kMost, uint32_t kSteps>
+BERTH_CARD_ONLY void BeginProducts(float (&sums)[kMost][4], const uint32_t (&a)[kSteps][4],
+                                   const uint8_t* b, uint32_t at, uint32_t tiles) {
 #if BERTH_HAS_WARPGROUP_MATRICES
-  // The branch below takes its time.
-  if (tiles == 2) return WarpgroupProducts<2>(sums, a, b);
-#define BERTH_CASE(n) \
-  case n:             \
-    return WarpgroupProducts<n>(sums, a, b);
-  switch (tiles) {
-    BERTH_CASE(3)
-    BERTH_CASE(4)
-    BERTH_CASE(5)
-    BERTH_CASE(6)
-    BERTH_CASE(7)
-    BERTH_CASE(8)
-    BERTH_CASE(9)
-    BERTH_CASE(10)
-    BERTH_CASE(11)
-    BERTH_CASE(12)
-    BERTH_CASE(13)
-    default:
-      return WarpgroupProducts<14>(sums, a, b);
-  }
-#undef BERTH_CASE
+  uint32_t first = SharedAddress(b) >> 4 | (128 >> 4) << 16;
+  // Else all these operands are made in front of a loop, and wait in memory.
+  asm volatile("" : "+r"(first));
+  SomeWarpgroupProducts<2, kMost, kApart>(sums, a, first + (at >> 4), tiles);
 #else
   static_assert(kSteps % 2 == 0);
   BERTH_UNROLL
-  for (uint32_t tile = 0; tile < kMatrixMostTiles; ++tile) {
+  for (uint32_t tile = 0; tile < kMost; ++tile) {
     if (tile >= tiles) break;
     BERTH_UNROLL
     for (uint32_t step = 0; step < kSteps; step += 2) {
       uint32_t words[4];
-      LoadMatrices(b, tile, step, words);
+      LoadMatrices<kApart>(b + at, tile, step, words);
       MultiplyAdd(sums[tile], a[step], {words[0], words[1]});
       MultiplyAdd(sums[tile], a[step + 1], {words[2], words[3]});
     }
@@ -220,10 +224,11 @@ BERTH_CARD_ONLY void EndProducts() {
 #endif
 }
 // All products have ended, and sums are read next.
-BERTH_CARD_ONLY void ReadSums([[maybe_unused]] float (&sums)[kMatrixMostTiles][4]) {
+template <uint32_t kMost>
+BERTH_CARD_ONLY void ReadSums([[maybe_unused]] float (&sums)[kMost][4]) {
 #if BERTH_HAS_WARPGROUP_MATRICES
   BERTH_UNROLL
-  for (uint32_t tile = 0; tile < kMatrixMostTiles; ++tile) {
+  for (uint32_t tile = 0; tile < kMost; ++tile) {
     BERTH_UNROLL
     for (uint32_t i = 0; i < 4; ++i) asm volatile("" : "+f"(sums[tile][i])::"memory");
   }

@@ -192,6 +192,11 @@ BERTH_CARD_ONLY void WaitForLastLaunch() {
 #endif
 }
 
+BERTH_CARD_ONLY void WaitAndGoOn() {
+  WaitForLastLaunch();
+  NextLaunchMayStart();
+}
+
 }  // namespace berth::kernels::gpu
 
 #endif  // BERTH_KERNELS_GPU_CARD_WARP_H_

@@ -23,7 +23,7 @@ class DirectDots {
   }
 
   // A share of the tiles of the list's units from `first_unit` on: all shares of like numbers.
-  BERTH_CARD_ONLY void Run(uint32_t share, uint32_t first_unit, bool /*first*/) {
+  BERTH_CARD_ONLY void Run(uint32_t share, uint32_t first_unit, bool /*waits*/) {
     const uint32_t count = (*a_.list.unit_count - first_unit) * tiles_;
     const uint32_t each = count / GridBlocks(), more = count - each * GridBlocks();
     const uint32_t begin = first_unit * tiles_ + share * each + (share < more ? share : more);

@@ -27,7 +27,9 @@ TunedKernels TunedKernelsOf(TensorType type) {
   kernels.halves = F::kKind.minima && F::kKind.halves;
   kernels.dots = TunedKernelOf<DotKernel<F>>(kDotBlocks, F::kTableWords * kDotCopies<F>);
   if constexpr (kHasWide) {
-    kernels.wide = TunedKernelOf<WideKernel<F>>(kDotBlocks, F::kTableWords * kDotCopies<F>);
+    constexpr uint32_t kWords = F::kTableWords * kWideDotCopies<F>;
+    kernels.wide = TunedKernelOf<WideKernel<F>>(kDotBlocks, kWords);
+    kernels.rarely_wide = TunedKernelOf<RarelyWideKernel<F>>(kDotBlocks, kWords);
     kernels.wide_table_bytes = kWideTableBytes<F>;
     kernels.wide_slot_bytes = WideSlotBytes(F::kBytes, F::kElements);
   }

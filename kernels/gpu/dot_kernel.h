@@ -16,21 +16,26 @@ namespace berth::kernels::gpu {
 
 template <typename F>
 inline constexpr uint32_t kDotCopies = kTableCopies<F, kMostTableBytes>;
-
-// A block's shared memory (DotFixedBytes), the table, local rows, stages.
 template <typename F>
+inline constexpr uint32_t kWideDotCopies = kTableCopies<F, kMostWideTableBytes>;
+
+// A block's shared memory (DotFixedBytes), kCopies of the table, local rows, stages.
+template <typename F, uint32_t kCopies>
 class DotMemory {
  public:
   BERTH_CARD_ONLY DotMemory(const ProductArgs& a, uint8_t* shared) : a_(a), shared_(shared) {}
 
   BERTH_CARD_ONLY uint32_t* words() const { return reinterpret_cast<uint32_t*>(shared_); }
+  BERTH_CARD_ONLY ProductArgs* args() const {
+    return reinterpret_cast<ProductArgs*>(shared_ + kShareWords * 4 + kDotUnits * sizeof(CardUnit));
+  }
   BERTH_CARD_ONLY uint32_t* table() const {
     return reinterpret_cast<uint32_t*>(shared_ + DotFixedBytes(Warps()));
   }
   BERTH_CARD_ONLY uint8_t* behind_table() const {
-    return shared_ + DotFixedBytes(Warps()) + F::kTableWords * kDotCopies<F> * 4;
+    return shared_ + DotFixedBytes(Warps()) + F::kTableWords * kCopies * 4;
   }
-  BERTH_CARD_ONLY CardTable Table() const { return TableOfLane<kDotCopies<F>>(table()); }
+  BERTH_CARD_ONLY CardTable Table() const { return TableOfLane<kCopies>(table()); }
   BERTH_CARD_ONLY LocalRows Local() const { return LocalRows(a_, behind_table(), kHalves); }
 
   // What this warp takes its part of the block's shares by.
@@ -42,7 +47,7 @@ class DotMemory {
       return DirectDots<F>(a_, states + warp, outputs + warp * kDotOutputs, Table());
     } else {
       auto* const units = reinterpret_cast<CardUnit*>(shared_ + kShareWords * 4);
-      auto* const barriers = reinterpret_cast<uint64_t*>(units + kDotUnits);
+      auto* const barriers = reinterpret_cast<uint64_t*>(shared_ + kDotBarriersAt);
       uint8_t* const stages = behind_table() + a_.local_rows * LocalRowBytes(a_.cols, kHalves);
       return ShareDots<F>(
           a_, words(), units, local, Table(),
@@ -64,52 +69,112 @@ BERTH_KERNEL(kDotThreads, kDotBlocks)
 DotKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   BERTH_SHARED_MEMORY(shared);
   constexpr uint32_t kCopies = kDotCopies<F>;
-  const DotMemory<F> memory(a, shared);
+  const DotMemory<F, kCopies> memory(a, shared);
   const LocalRows local = memory.Local();
   auto self = memory.Dots(local);
   uint32_t share = TakeShare(a, memory.words());
   if constexpr (kCopies > 0) FillTableCopies<F, kCopies>(memory.table());
   // The list that down goes by has been there since the launch before began (card_warp.h).
-  bool first = a.down && !kDirect;
-  if (!first) {
-    WaitForLastLaunch();
-    NextLaunchMayStart();
-  }
+  bool waits = a.down && !kDirect;
+  if (!waits) WaitAndGoOn();
   SyncBlock();
   for (; share < GridBlocks(); share = EndShare(a, memory.words())) {
-    self.Run(share, 0, first);
-    first = false;
+    self.Run(share, 0, waits);
+    waits = false;
   }
+  if (waits) WaitAndGoOn();
   SumShares(a);
 }
 
-// Of many rows: wide units (wide_kernel.h), then the others.
+// The wide units of a share, where there are any. Returns its turn for what comes behind them.
+template <typename F>
+BERTH_CARD_ONLY uint32_t RunWide(const ProductArgs& a, uint8_t* shared, bool few, uint32_t units,
+                                 uint32_t share) {
+  constexpr uint32_t kCopies = kWideDotCopies<F>;
+  const DotMemory<F, kCopies> memory(a, shared);
+  const uint32_t turn =
+      few ? WideBlock<F, true>(a, memory.table(), memory.Table()).Run(units, share)
+          : WideBlock<F, false>(a, memory.table(), memory.Table()).Run(units, share);
+  if constexpr (kHasWidePoints<F>) {
+    FillTableCopies<F, kCopies>(memory.table());
+    SyncBlock();
+  }
+  return turn;
+}
+// Whether these all have few pairs: the first unit has most.
+BERTH_CARD_ONLY bool HaveFewPairs(const ProductArgs& a, uint32_t units) {
+  return units != 0 && WideFewFits(a.wide_pairs) && a.list.units[0].count <= kWideFewPairs;
+}
+template <typename F>
+BERTH_CARD_ONLY void RunDots(const ProductArgs& a, uint8_t* shared, uint32_t share,
+                             uint32_t first_unit, bool waits) {
+  const DotMemory<F, kWideDotCopies<F>> memory(a, shared);
+  const LocalRows local = memory.Local();
+  auto dots = memory.Dots(local);
+  dots.Run(share, first_unit, waits);
+  dots.Close();
+}
+// The same as functions of their own, so that registers are dealt out to the rest as if there were
+// no others; `a` lies in shared memory.
+template <typename F>
+BERTH_CARD_APART uint32_t RunWideApart(const ProductArgs& a, uint8_t* shared, uint32_t units,
+                                       uint32_t share) {
+  return RunWide<F>(a, shared, HaveFewPairs(a, units), units, share);
+}
+template <typename F>
+BERTH_CARD_APART void RunDotsApart(const ProductArgs& a, uint8_t* shared, uint32_t share,
+                                   uint32_t first_unit) {
+  RunDots<F>(a, shared, share, first_unit, false);
+}
+
+// Of calls most of whose units are wide: these (wide_kernel.h), then the others.
 template <typename F>
 BERTH_KERNEL(kDotThreads, kDotBlocks)
 WideKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   BERTH_SHARED_MEMORY(shared);
-  constexpr uint32_t kCopies = kDotCopies<F>;
-  const DotMemory<F> memory(a, shared);
+  constexpr uint32_t kCopies = kWideDotCopies<F>;
+  const DotMemory<F, kCopies> memory(a, shared);
+  ProductArgs* const own = memory.args();
+  if (ThreadIndex() == 0) *own = a;
   if constexpr (kCopies > 0) FillTableCopies<F, kCopies>(memory.table());
-  WaitForLastLaunch();
-  NextLaunchMayStart();
+  WaitAndGoOn();
+  SyncBlock();
+  const uint32_t units = *a.list.wide_count;
+  const bool few = HaveFewPairs(a, units);
+  for (uint32_t share = TakeShare(a, memory.words()); share < GridBlocks();
+       share = EndShare(a, memory.words())) {
+    const uint32_t turn = units == 0 ? share : RunWide<F>(a, shared, few, units, share);
+    RunDotsApart<F>(*own, shared, turn, units);
+  }
+  SumShares(a);
+}
+
+// Of calls few of whose units are wide, if any. Wide units are the slower for it: the compiler has
+// matrix instructions wait for each other in a function.
+template <typename F>
+BERTH_KERNEL(kDotThreads, kDotBlocks)
+RarelyWideKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
+  BERTH_SHARED_MEMORY(shared);
+  constexpr uint32_t kCopies = kWideDotCopies<F>;
+  const DotMemory<F, kCopies> memory(a, shared);
+  if (ThreadIndex() == 0) *memory.args() = a;
+  if constexpr (kCopies > 0) FillTableCopies<F, kCopies>(memory.table());
+  bool waits = a.down;
+  if (!waits) WaitAndGoOn();
   SyncBlock();
   const uint32_t units = *a.list.wide_count;
   for (uint32_t share = TakeShare(a, memory.words()); share < GridBlocks();
        share = EndShare(a, memory.words())) {
     uint32_t turn = share;
     if (units != 0) {
-      turn =
-          WideBlock<F>(a, memory.behind_table(), memory.Table(), memory.table()).Run(units, share);
-      if constexpr (kHasWidePoints<F>) {
-        static_assert(kWidePointTableWords<F> <= F::kTableWords * kCopies);
-        FillTableCopies<F, kCopies>(memory.table());
-        SyncBlock();
-      }
+      if (waits) WaitAndGoOn();
+      waits = false;
+      turn = RunWideApart<F>(*memory.args(), shared, units, share);
     }
-    const LocalRows local = memory.Local();
-    memory.Dots(local).Run(turn, units, false);
+    RunDots<F>(a, shared, turn, units, waits);
+    waits = false;
   }
+  if (waits) WaitAndGoOn();
   SumShares(a);
 }
 

@@ -25,6 +25,7 @@ constexpr uint32_t kFewestWarps = 4;  // with fewer the plain kernel is as good
 constexpr uint32_t kColumnStep = 512;
 constexpr uint32_t kShortRow = 1024;  // columns
 constexpr uint32_t kMostPasses = 4;
+constexpr uint32_t kManyPairs = 4;  // of a unit on average: then many are wide
 
 const TunedKernels* Find(TensorType type) {
   for (const TunedKernels* kernels : kKernels) {
@@ -46,9 +47,20 @@ bool PlanBlock(const TunedKernels& kernels, uint64_t table_bytes, uint32_t warps
   const uint64_t local = LocalRowBytes(a->cols, kernels.halves);
   uint32_t rows = kDotPairs;
   while (rows > 1 && rows * local > (room - fixed) / 2) rows /= 2;
-  if (fixed + rows * local > room) return false;
-  uint64_t left = room - fixed - rows * local;
-  if (!CutStages(kernels, left / warps, a)) return false;
+  uint64_t left = 0;
+  const auto cut = [&] {
+    if (fixed + rows * local > room) return false;
+    left = room - fixed - rows * local;
+    return CutStages(kernels, left / warps, a);
+  };
+  if (!cut()) return false;
+  // Where units have few pairs: rather whole rows in a stage than inputs of many.
+  if (a->wide_over == kNoneWide && rows == kDotPairs && a->part_bytes == 0) {
+    rows /= 2;
+    cut();
+    if (a->part_bytes == 0) rows *= 2;
+    cut();
+  }
   left -= uint64_t{warps} * a->depth * StageBytes(*a);
   const uint64_t more = std::min<uint64_t>(left / local, kMostLocalRows - rows);
   a->local_rows = rows + static_cast<uint32_t>(more);
@@ -117,14 +129,12 @@ uint64_t WideBytes(const TunedKernels& kernels, uint32_t warps, uint32_t pairs) 
 namespace {
 
 // Of half a stage of four rows as they lie, with up to 15 bytes in front and behind. 0: rows that
-// would meet in a few banks: of whole 64 bytes. Others of whole 16 do not, if the second half lies
-// in the quarters of the banks that are left.
+// would meet in a few banks: of whole 64 bytes. Others do not, if the second half lies in the banks
+// that the first one leaves.
 uint64_t PartBytes(uint64_t row_bytes) {
   if (row_bytes % 64 == 0) return 0;
   uint64_t bytes = AlignUp(4 * row_bytes + 30, 16);
-  if (row_bytes % 16 == 0) {
-    while (bytes % 128 != (row_bytes % 32 == 0 ? 16 : 64)) bytes += 16;
-  }
+  while (bytes % 128 != (row_bytes % 32 == 0 ? 16 : 64)) bytes += 16;
   return bytes;
 }
 
@@ -170,7 +180,7 @@ gpuError_t PrepareTunedKernels() {
   gpuError_t error = gpuBlockSharedBytes(&block_bytes);
   for (const TunedKernels* kernels : kKernels) {
     if (error == gpuSuccess) error = kernels->dots.prepare(block_bytes);
-    for (const TunedKernel* kernel : {&kernels->matrices, &kernels->wide}) {
+    for (const TunedKernel* kernel : {&kernels->matrices, &kernels->wide, &kernels->rarely_wide}) {
       if (error == gpuSuccess && kernel->prepare != nullptr) error = kernel->prepare(block_bytes);
     }
   }
@@ -208,9 +218,11 @@ uint32_t WidePairs(const ProductArgs& args) {
 gpuError_t LaunchTuned(Tuned tuned, const ProductArgs& args, uint32_t processors,
                        gpuStream_t stream) {
   const TunedKernels& kernels = *Find(args.types[0]);
+  const bool many = uint64_t{args.x_rows} * args.top_k >= uint64_t{kManyPairs} * args.experts;
   const TunedKernel& kernel = tuned == Tuned::kMatrices     ? kernels.matrices
-                              : args.wide_over != kNoneWide ? kernels.wide
-                                                            : kernels.dots;
+                              : args.wide_over == kNoneWide ? kernels.dots
+                              : many                        ? kernels.wide
+                                                            : kernels.rarely_wide;
   return kernel.launch(args, processors * args.blocks, args.warps * 32, args.shared_bytes, stream);
 }
 

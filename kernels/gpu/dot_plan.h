@@ -17,7 +17,8 @@ inline constexpr uint32_t kDotBlocks = kDirect ? 4 : 1;  // of a multiprocessor
 inline constexpr uint32_t kDotPartRows = 4;              // rows of half a tile
 inline constexpr uint32_t kDotPairs = kDirect ? 4 : 8;   // activation rows at a time
 inline constexpr uint32_t kDotDepth = 4;                 // stages of a warp, at most
-inline constexpr uint32_t kMostTableBytes = kDirect ? 16 << 10 : 32 << 10;
+inline constexpr uint32_t kMostTableBytes = kDirect ? 16 << 10 : 64 << 10;
+inline constexpr uint32_t kMostWideTableBytes = 32 << 10;  // beside wide units, which want room
 inline constexpr uint32_t kMostLocalRows = kDirect ? 0 : 32;
 
 // Products of four weight rows with an activation row, as they wait in a Radeon's shared memory
@@ -63,6 +64,8 @@ struct alignas(16) DotState {
   CardUnit unit;       // of the tile that is taken
 };
 
+// A copy of a kernel's arguments.
+inline constexpr uint32_t kDotArgsBytes = kDirect ? 0 : (sizeof(ProductArgs) + 15) / 16 * 16;
 // What the card takes of a multiprocessor's shared memory for each block.
 inline constexpr uint32_t kReservedBytes = 1024;
 // Of a row in a stage that holds stretches of rows: an odd number of pieces of 16 bytes, so that
@@ -75,14 +78,17 @@ BERTH_CARD uint32_t StageBytes(const ProductArgs& a) {
 }
 
 // What a block of so many warps has in front of its table: the words that it takes shares with;
-// units and the stages' barriers, or, on a Radeon, what its warps know and what waits.
+// units, a copy of the arguments and the stages' barriers, or, on a Radeon, what its warps know and
+// what waits. Of a multiple of four warps a multiple of 128, as what the matrix units read by
+// themselves should begin at.
+inline constexpr uint32_t kDotBarriersAt =
+    (kShareWords * 4 + kDotUnits * sizeof(CardUnit) + kDotArgsBytes + 127) / 128 * 128;
 BERTH_CARD uint32_t DotFixedBytes(uint32_t warps) {
   if (kDirect) {
     return kShareWords * 4 +
            warps * static_cast<uint32_t>(sizeof(DotState) + kDotOutputs * sizeof(DotOutput));
   }
-  return kShareWords * 4 + kDotUnits * static_cast<uint32_t>(sizeof(CardUnit)) +
-         warps * kDotDepth * static_cast<uint32_t>(sizeof(uint64_t));
+  return kDotBarriersAt + warps * kDotDepth * static_cast<uint32_t>(sizeof(uint64_t));
 }
 // And an activation row in 8 bits; `halves`: the format uses ByteRows::halves.
 BERTH_CARD uint32_t LocalRowBytes(uint32_t cols, bool halves) {
@@ -112,9 +118,10 @@ struct TunedKernel {
 };
 struct TunedKernels {
   TensorType type;
-  TunedKernel dots;                  // dot_kernel.h
-  TunedKernel matrices;              // matrix_kernel.h; null pointers: none
-  TunedKernel wide;                  // dots with wide units; null pointers: none
+  TunedKernel dots;      // dot_kernel.h
+  TunedKernel matrices;  // matrix_kernel.h; null pointers: none
+  // Dots with wide units, of which most units are some, or few; null pointers: none.
+  TunedKernel wide, rarely_wide;
   uint32_t elements = 0, bytes = 0;  // of a block of weights
   bool halves = false;               // inputs need ByteRows::halves
   // Of its shared memory: what it needs besides the table, and of a weight row (wide_plan.h).

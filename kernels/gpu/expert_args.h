@@ -23,8 +23,8 @@ struct CardUnit {
   uint32_t count = 0;  // of its pairs
   uint32_t work = 0;   // of the units before it (UnitWork)
 };
-// What a tile of a unit with so many pairs takes, in parts of a few hundredths of that with one
-// pair: weights are taken apart once for one pair, two, four or eight, and so again for more.
+// What a tile of a unit with so many pairs takes, about, in parts of its own: weights are taken
+// apart once for one pair, two, four or eight, and so again for more.
 BERTH_CARD uint32_t UnitWork(uint32_t count) {
   const uint32_t left = count % 8;
   const uint32_t rest = left == 0 ? 0 : left == 1 ? 14 : left == 2 ? 16 : left <= 4 ? 20 : 30;

@@ -38,30 +38,40 @@ class LocalRows {
   BERTH_CARD_ONLY const ByteRows& rows() const { return rows_; }
 
  private:
-  // A thread a piece of 16 bytes.
+  // A thread a piece of 16 bytes, several at a time.
   BERTH_CARD_ONLY void Copy(uint32_t first, uint32_t count) const {
+    constexpr uint32_t kAtOnce = 4;
     const uint32_t of_q = rows_.stride / 16, of_d = rows_.stride / 128;
     const uint32_t pieces = of_q + of_d * (rows_.halves != nullptr ? 4 : 2);
-    for (uint32_t i = ThreadIndex(); i < count * pieces; i += BlockThreads()) {
-      const uint32_t row = i / pieces, piece = i % pieces;
-      const size_t from = a_.list.pairs[first + row] / a_.top_k;
-      if (piece < of_q) {
-        CopyPiece(rows_.q, a_.bytes.q, row * of_q + piece, from * of_q + piece);
-      } else if (piece < of_q + of_d) {
-        CopyPiece(rows_.d, a_.bytes.d, row * of_d + piece - of_q, from * of_d + piece - of_q);
-      } else if (piece < of_q + 2 * of_d) {
-        const uint32_t at = piece - of_q - of_d;
-        CopyPiece(rows_.s, a_.bytes.s, row * of_d + at, from * of_d + at);
-      } else {
-        const uint32_t at = piece - of_q - 2 * of_d;
-        CopyPiece(rows_.halves, a_.bytes.halves, row * 2 * of_d + at, from * 2 * of_d + at);
+    for (uint32_t i = ThreadIndex(); i < count * pieces; i += kAtOnce * BlockThreads()) {
+      uint32_t rows[kAtOnce];
+      BERTH_UNROLL
+      for (uint32_t n = 0; n < kAtOnce; ++n) {
+        const uint32_t at = i + n * BlockThreads();
+        rows[n] = at < count * pieces ? a_.list.pairs[first + at / pieces] / a_.top_k : 0;
+      }
+      FourWords values[kAtOnce];
+      BERTH_UNROLL
+      for (uint32_t n = 0; n < kAtOnce; ++n) {
+        const uint32_t at = i + n * BlockThreads();
+        if (at < count * pieces) values[n] = *PieceAt(a_.bytes, rows[n], at % pieces);
+      }
+      BERTH_UNROLL
+      for (uint32_t n = 0; n < kAtOnce; ++n) {
+        const uint32_t at = i + n * BlockThreads();
+        if (at < count * pieces) *PieceAt(rows_, at / pieces, at % pieces) = values[n];
       }
     }
   }
-  template <typename T>
-  BERTH_CARD_ONLY static void CopyPiece(T* to, const T* from, size_t to_piece, size_t from_piece) {
-    reinterpret_cast<FourWords*>(to)[to_piece] =
-        reinterpret_cast<const FourWords*>(from)[from_piece];
+  // Piece `piece` of a row: those of q, d, s and halves, one behind the other.
+  BERTH_CARD_ONLY FourWords* PieceAt(const ByteRows& of, size_t row, uint32_t piece) const {
+    const uint32_t of_q = rows_.stride / 16, of_d = rows_.stride / 128;
+    if (piece < of_q) return reinterpret_cast<FourWords*>(of.q) + row * of_q + piece;
+    piece -= of_q;
+    if (piece < of_d) return reinterpret_cast<FourWords*>(of.d) + row * of_d + piece;
+    piece -= of_d;
+    if (piece < of_d) return reinterpret_cast<FourWords*>(of.s) + row * of_d + piece;
+    return reinterpret_cast<FourWords*>(of.halves) + row * 2 * of_d + piece - of_d;
   }
 
   // Four values a lane: 128 columns of a row by a warp.

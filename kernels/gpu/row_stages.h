@@ -30,6 +30,13 @@ class RowStages {
     SyncWarp();
   }
 
+  // All items have been read, and others may make stages of the same memory.
+  BERTH_CARD_ONLY void Close() const {
+    SyncWarp();
+    if (Lane() < a_.depth) EndBarrier(barriers_ + Lane());
+    SyncWarp();
+  }
+
   // Asks for the first of the items from `begin` on and before `end`; those of the last time have
   // been read.
   template <typename Items>

@@ -45,10 +45,9 @@ class ShareDots {
     tiles_ = (a.rows + outputs * a.row_step - 1) / (outputs * a.row_step) * a.row_step;
   }
 
-  // Share `share` of the tiles of the list's units from `first_unit` on. `first`: of a launch,
-  // whose list is there, and whose inputs are once WaitForLastLaunch has been called, which is yet
-  // to be.
-  BERTH_CARD_ONLY void Run(uint32_t share, uint32_t first_unit, bool first) {
+  // Share `share` of the tiles of the list's units from `first_unit` on. `waits`: the list is
+  // there; before inputs are, WaitAndGoOn has to be called.
+  BERTH_CARD_ONLY void Run(uint32_t share, uint32_t first_unit, bool waits) {
     FindTiles(a_.list.units, first_unit, *a_.list.unit_count, tiles_, share, words_ + 1);
     const uint32_t end = words_[2];
     for (uint32_t at = words_[1]; at < end;) {
@@ -66,11 +65,8 @@ class ShareDots {
         const DotPlace place(begin + ThreadIndex() / kWarp, tiles_);
         const ShareItems items = {a_, units_, tiles_};
         stages_.Start(items, place, left);
-        if (first) {
-          WaitForLastLaunch();
-          NextLaunchMayStart();
-          first = false;
-        }
+        if (waits) WaitAndGoOn();
+        waits = false;
         if (pair != 0) SyncBlock();
         const uint32_t pairs = window.pairs - pair;
         const uint32_t from = units_[0].first + pair;
@@ -78,11 +74,11 @@ class ShareDots {
         RunItems(items, place, left, unit, pair, from);
       }
     }
-    if (first) {
-      WaitForLastLaunch();
-      NextLaunchMayStart();
-    }
+    if (waits) WaitAndGoOn();
   }
+
+  // There is no other share.
+  BERTH_CARD_ONLY void Close() const { stages_.Close(); }
 
  private:
   // Units whose pairs there is room for together; or one whose pairs come one part after the other.

@@ -6,8 +6,10 @@
 // matrix instruction reads: lane 4 g + t holds block t of every four of rows g and g + 8. So a step
 // is 128 columns, in eight instructions of 16 columns, four of each lane's block; activations lie
 // in the same order (wide_rows.h). Where four warps multiply together, the matrix units read
-// activations by themselves, once for the four (card_matrix.h). All warps go through steps
-// together; two stages of activations and two of weights are filled ahead, across tiles.
+// activations by themselves, once for the four (card_matrix.h), while the warps take the next
+// weights apart. All warps go through steps together; two stages of activations and two of weights
+// are filled ahead, across tiles. A turn of the loop is the two steps of a stage of weights, so
+// that which of the two it is, and where its activations lie, is known when code is generated.
 //
 // What is computed does not depend on how pairs, rows and blocks are cut: a sum is one chain over
 // the columns, 16 at a time, in this order.
@@ -23,94 +25,114 @@
 
 namespace berth::kernels::gpu {
 
-// Of shared memory.
+// Of the decoder's table in shared memory, which the wide path puts its own in place of.
 template <typename F>
-inline constexpr uint32_t kWideTableBytes = WideLevels<F>::kTableWords * 4 * kWideLevelCopies;
+inline constexpr uint32_t kOtherTableBytes =
+    F::kTableWords* kTableCopies<F, kMostWideTableBytes>* uint32_t{4};
+// What these need more.
+template <typename F>
+inline constexpr uint32_t kWideTableBytes =
+    kWideTableWords<F> * 4 <= kOtherTableBytes<F> ? 0
+                                                  : kWideTableWords<F> * 4 - kOtherTableBytes<F>;
 
 #if BERTH_HAS_MATRIX_UNITS
-template <typename F>
+// kFew: no unit has more than kWideFewPairs pairs. Then inputs have four stages and warps meet once
+// a chunk, not once a step: those of the next chunk are asked for while this one's are read.
+template <typename F, bool kFew>
 class WideBlock {
  public:
-  // `shared`: WideSharedBytes of it. `points`: kWidePointTableWords<F>, to be filled.
-  BERTH_CARD_ONLY WideBlock(const ProductArgs& a, uint8_t* shared, const CardTable& table,
-                            [[maybe_unused]] uint32_t* points)
-      : a_(a), jobs_(reinterpret_cast<WideJob*>(shared)), table_(table) {
-    auto* const levels = reinterpret_cast<uint32_t*>(shared + kWideJobs * sizeof(WideJob));
-    weights_ = shared + kWideJobs * sizeof(WideJob) + kWideTableBytes<F>;
-    if constexpr (kHasWideLevels<F>) {
-      FillTableCopies<WideLevels<F>, kWideLevelCopies>(levels);
-      levels_ = TableOfLane<kWideLevelCopies>(levels);
-    }
+  // `other_table`: kOtherTableBytes<F>, and behind it kWideTableBytes<F> and WideSharedBytes.
+  BERTH_CARD_ONLY WideBlock(const ProductArgs& a, uint32_t* other_table, const CardTable& table)
+      : a_(a), table_(table) {
     if constexpr (kHasWidePoints<F>) {
-      FillWidePoints<F>(points, ThreadIndex(), BlockThreads());
-      levels_ = WidePointsOfLane(points, Lane());
+      FillWideTables<F>(other_table, ThreadIndex(), BlockThreads());
+      lookups_ = WideLookupsOf<F>(other_table, Lane());
     }
-    inputs_ = weights_ + 2 * Warps() * kWideWarpRows * kSlot;
+    uint8_t* const shared =
+        reinterpret_cast<uint8_t*>(other_table) + kOtherTableBytes<F> + kWideTableBytes<F>;
+    static_assert((kOtherTableBytes<F> + kWideTableBytes<F>) % 128 == 0);
+    static_assert(kWideJobs * sizeof(WideJob) % 128 == 0);
+    jobs_ = reinterpret_cast<WideJob*>(shared);
+    inputs_ = shared + kWideJobs * sizeof(WideJob);
+    weights_ = inputs_ + WideInputBytes(a.wide_pairs);
     warp_ = ThreadIndex() / kWarp;
   }
 
   // All jobs of a share with the first `units` of the list. Returns the share's turn for what comes
   // behind them.
   BERTH_CARD_ONLY uint32_t Run(uint32_t units, uint32_t share) {
-    share_ = share;
-    // Looked up where jobs are described: registers are dear.
-    if (ThreadIndex() == 0) Job(kWideJobs - 1).tile_count = units * TilesOfUnit();
+    const uint32_t blocks = GridBlocks(), unit_tiles = TilesOfUnit();
+    const uint32_t turn = (share + blocks - units * unit_tiles % blocks) % blocks;
+    // What is known of jobs is looked up there: registers are dear.
+    if (ThreadIndex() == 0) {
+      WideJob& before = Job(kWideJobs - 1);
+      before.unit_tiles = unit_tiles;
+      before.tile_count = units * unit_tiles;
+      before.tile = share - blocks;
+      before.pass = 0;
+      before.passes = 1;
+    }
     SyncBlock();
     Describe(0);
     SyncBlock();
     Describe(1);
-    FillInputs(0, 0, 0);
-    FillWeights(0, 0, 0);
-    uint32_t stage = 0, chunk_stage = 0;
     const uint32_t steps = (a_.cols + kWideColumns - 1) / kWideColumns;
+    FillInputs(0, 0, 0);
+    if (kFew && steps > 1) FillInputs(0, 1, 1);
+    places_ = FillWeights(0, 0, 0);
+    Weights weights;
+    Operands first;  // of the next products
+    WaitForOwnPieces<0>();
+    Prepare<0>(places_, 0, &weights, first);
+    BeginStep<0>();
     for (uint32_t number = 0; Job(number).pairs != 0; ++number) {
       float sums[kTiles][4] = {};
-      Places places = {};
-      const uint32_t tiles = TilesOf(Job(number));
-      const bool has = Has(Job(number));
       BERTH_NO_UNROLL
-      for (uint32_t step = 0; step < steps; ++step) {
-        const bool even = step % 2 == 0, last = step + 1 == steps;
-        if (even) {
-          WaitForPieces<0>();
+      for (uint32_t step = 0; step + 1 < steps; step += 2) {
+        const uint32_t next = step + 2 < steps ? step + 2 : 0, next_number = number + (next == 0);
+        const Places places =
+            FirstStep<true>(number, step, next_number, next, weights, first, sums);
+        EndProducts<1>();
+        Prepare<1>(places, step + 1, &weights, first);
+        if (kFew) {
+          EndProducts<0>();
         } else {
-          WaitForPieces<1>();  // the weights of the next chunk may be on their way
+          BeginStep<1>();  // the weights of the next chunk may be on their way
         }
-        EndProducts<0>();
-        FenceBeforeProducts();
-        SyncBlock();
-        FillInputs(last ? number + 1 : number, last ? 0 : step + 1, stage ^ 1);
-        if (step == 0) Describe(number + 2);
-        if (has) {
-          if (even) places = PlacesOf(Job(number), step / 2, chunk_stage);
-          Multiply(places, step, stage, tiles, sums);
-        }
-        // Not with the activations: what copies has to wait for room then.
-        if (even) {
-          const bool next = step + 2 >= steps;
-          FillWeights(next ? number + 1 : number, next ? 0 : step / 2 + 1, chunk_stage ^ 1);
-        }
-        stage ^= 1;
-        if (!even || last) chunk_stage ^= 1;
+        Begin<1, 0>(number, first, sums);
+        FillLater(next_number, next, steps);
+        Multiply<1>(number, weights, first, sums);
+        EndProducts<1>();
+        EndChunk(next, &weights, first);
       }
-      EndProducts<0>();
+      // The code is here twice: a branch between products would have them wait for each other.
+      if (F::kElements != kWideWeightColumns && steps % 2 != 0) {
+        FirstStep<false>(number, steps - 1, number + 1, 0, weights, first, sums);
+        if (kFew) {
+          EndProducts<1>();
+        } else {
+          BeginStep<1>();
+        }
+        FillLater(number + 1, 0, steps);
+        EndChunk(0, &weights, first);
+      }
       ReadSums(sums);
       Store(Job(number), sums);
     }
     WaitForPieces<0>();
     FenceBeforeBulkCopies();
     SyncBlock();
-    const uint32_t blocks = GridBlocks();
-    return (share + blocks - units * TilesOfUnit() % blocks) % blocks;
+    return turn;
   }
 
  private:
   static constexpr uint32_t kSlot = WideSlotBytes(F::kBytes, F::kElements);
-  static constexpr uint32_t kDescribers = 256;            // threads
-  static constexpr uint32_t kTiles = kWideMostPairs / 8;  // of 8 pairs
-  // Matrix instructions at a time, of the eight of a step: what registers hold.
-  static constexpr uint32_t kPart = 4;
-  static_assert(kTiles == kMatrixMostTiles);
+  static constexpr uint32_t kDescribers = 256;                                     // threads
+  static constexpr uint32_t kTiles = (kFew ? kWideFewPairs : kWideMostPairs) / 8;  // of 8 pairs
+  static constexpr uint32_t kStages = kFew ? kWideFewStages : kWideStages;         // of inputs
+  // Matrix instructions at a time, of the eight of a step: what registers hold twice.
+  static constexpr uint32_t kPart = kFew ? 4 : 2;
+  static_assert(kTiles == (kFew ? kMatrixFewTiles : kMatrixMostTiles));
   static constexpr uint32_t kInputBytes = 2 * kWideColumns;  // of a row in a stage
   static constexpr uint32_t kPiecesOfRow = kInputBytes / 16;
   // Where blocks alternate, too: branches keep loads from being under way together.
@@ -140,16 +162,16 @@ class WideBlock {
   // Job `number` follows from the one before.
   BERTH_CARD_ONLY void Describe(uint32_t number) {
     const uint32_t self = ThreadIndex();
-    uint32_t tile = share_, pass = 0;
     const WideJob& before = Job(number + kWideJobs - 1);
-    const uint32_t tile_count = before.tile_count;
-    if (number > 0) {
-      const bool same = before.pass + 1 < before.passes;
-      tile = same ? before.tile : before.tile + GridBlocks();
-      pass = same ? before.pass + 1 : 0;
-    }
+    const uint32_t tile_count = before.tile_count, unit_tiles = before.unit_tiles;
+    const bool same = before.pass + 1 < before.passes;
+    const uint32_t tile = same ? before.tile : before.tile + GridBlocks();
+    const uint32_t pass = same ? before.pass + 1 : 0;
     WideJob& to = Job(number);
-    if (self == 0) to.tile_count = tile_count;
+    if (self == 0) {
+      to.tile_count = tile_count;
+      to.unit_tiles = unit_tiles;
+    }
     if (tile >= tile_count) {
       if (self == 0) {
         to.tile = tile;
@@ -160,13 +182,17 @@ class WideBlock {
       return;
     }
     if (self >= kDescribers) return;
-    const CardUnit unit = a_.list.units[tile / TilesOfUnit()];
-    // As few passes as there can be, alike but for what is left over.
-    const uint32_t passes = (unit.count + a_.wide_pairs - 1) / a_.wide_pairs;
-    const uint32_t of_pass = ((unit.count + passes - 1) / passes + 7) / 8 * 8;
+    const uint32_t unit_at = tile / unit_tiles;
+    const CardUnit unit = a_.list.units[unit_at];
+    // As few passes as there can be, alike but for what is left over. Divisions take their time.
+    uint32_t passes = 1, of_pass = unit.count;
+    if (unit.count > a_.wide_pairs) {
+      passes = (unit.count + a_.wide_pairs - 1) / a_.wide_pairs;
+      of_pass = ((unit.count + passes - 1) / passes + 7) / 8 * 8;
+    }
     const uint32_t pair = pass * of_pass;
     const uint32_t pairs = unit.count - pair < of_pass ? unit.count - pair : of_pass;
-    const uint32_t row = tile % TilesOfUnit() * TileOutputs();
+    const uint32_t row = (tile - unit_at * unit_tiles) * TileOutputs();
     const uint8_t* const up = a_.down ? unit.down : unit.up;
     const uint8_t* const gate = a_.matrices == 2 ? unit.gate : up;
     for (uint32_t i = self; i < Warps() * kWideWarpRows; i += kDescribers) {
@@ -192,6 +218,7 @@ class WideBlock {
     to.count = unit.count;
     to.pair = pair;
     to.pairs = pairs;
+    to.tiles = pairs <= 16 ? 2 : (pairs + 7) / 8;
     to.row = row;
     // Which weights decoders cannot read where they lie.
     const auto low =
@@ -200,111 +227,160 @@ class WideBlock {
     to.weights = up == nullptr ? kNoWeightRows : moved ? kWeightRowsMoved : kWeightRowsAsTheyLie;
   }
 
-  BERTH_CARD_ONLY static uint32_t TilesOf(const WideJob& job) {
-    const uint32_t tiles = (FromLane(job.pairs, 0) + 7) / 8;
-    return tiles < 2 ? 2 : tiles;
-  }
-  BERTH_CARD_ONLY uint8_t* InputStage(uint32_t stage) const {
-    return inputs_ + stage * WideInputBytes(a_.wide_pairs);
-  }
-  // Of a part of a step.
-  BERTH_CARD_ONLY MatrixRows InputsAt(uint32_t stage, uint32_t part) const {
-    const uint32_t apart = WidePiecesApart(a_.wide_pairs);
-    return {InputStage(stage) + part * 2 * kPart * apart, apart};
-  }
-  BERTH_CARD_ONLY static void CopyInputs(uint8_t* to, uint32_t apart, const uint8_t* from) {
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < kPiecesOfRow; i += 4) {
-      CopyPiece(to + i * apart, from + 16 * i, 0, 16);
-    }
-  }
-  BERTH_CARD_ONLY void FillInputs(uint32_t number, uint32_t step, uint32_t stage) {
-    const WideJob& job = Job(number);
-    const uint32_t pairs = (job.pairs + 7) / 8 * 8;
-    // A thread copies every fourth piece of a row, so that it looks up one place and all copies go
-    // by the same address: one that is overwritten next would have to be waited for.
-    const uint32_t piece = ThreadIndex() % 4;
-    const uint8_t* const at =
-        reinterpret_cast<const uint8_t*>(a_.wide.at) + step * kInputBytes + 16 * piece;
-    const uint32_t apart = WidePiecesApart(a_.wide_pairs);
-    for (uint32_t pair = ThreadIndex() / 4; pair < pairs; pair += BlockThreads() / 4) {
-      const uint8_t* const from = at + size_t{16} * job.inputs[pair];
-      uint8_t* const to = InputStage(stage) + piece * apart + pair * 16;
-      if (a_.wide_pairs == kWideMostPairs) {
-        CopyInputs(to, WidePiecesApart(kWideMostPairs), from);  // a constant
-      } else {
-        CopyInputs(to, apart, from);
-      }
-    }
-    ClosePieces();
-  }
-
-  BERTH_CARD_ONLY uint8_t* Slot(uint32_t stage, uint32_t row) const {
-    return weights_ + ((stage * Warps() + warp_) * kWideWarpRows + row) * kSlot;
-  }
-  // The warp's own rows.
-  BERTH_CARD_ONLY void FillWeights(uint32_t number, uint32_t chunk, uint32_t stage) {
-    const WideJob& job = Job(number);
-    const uint32_t weights = job.weights;
-    if (weights != kNoWeightRows) {
-      const uint32_t bytes = BytesOf(chunk);
-      const uint8_t* const* const rows = job.rows + warp_ * kWideWarpRows;
-      if (weights == kWeightRowsMoved) {
-        for (uint32_t row = 0; row < kWideWarpRows; ++row) {
-          CopyRealigned(Slot(stage, row), rows[row] + chunk * kChunkBytes, bytes);
-        }
-      } else {
-        // As activations: every fourth piece of rows g and g + 8.
-        constexpr uint32_t kPieces = (kChunkBytes + 30) / 16;
-        BERTH_UNROLL
-        for (uint32_t r = 0; r < 2; ++r) {
-          const uint32_t row = Lane() / 4 + 8 * r, first = Lane() % 4 * 16;
-          const uint8_t* const from = rows[row] + chunk * kChunkBytes;
-          const uint32_t head = Head(from), end = head + bytes;
-          uint8_t* const to = Slot(stage, row) + first;
-          BERTH_UNROLL
-          for (uint32_t i = 0; i < kPieces; i += 4) {
-            const uint32_t at = first + 16 * i;
-            if (at >= end) break;
-            CopyPiece(to + 16 * i, from - head + first + 16 * i, at < head ? head - at : 0,
-                      end - at < 16 ? end - at : 16);
-          }
-        }
-      }
-    }
-    ClosePieces();
-  }
-
-  // Whether the warp has rows: all four that take products together have, or none.
-  BERTH_CARD_ONLY bool Has(const WideJob& job) const {
-    return job.weights != kNoWeightRows && job.row + warp_ / 4 * 4 * WarpOutputs() < a_.rows;
-  }
   // Where a chunk of the lane's two weight rows begins, behind weights_.
   struct Places {
     uint32_t rows[2];
   };
-  BERTH_CARD_ONLY Places PlacesOf(const WideJob& job, uint32_t chunk, uint32_t stage) const {
-    Places places;
-    BERTH_UNROLL
-    for (uint32_t r = 0; r < 2; ++r) {
-      const uint32_t row = Lane() / 4 + 8 * r;
-      const uint8_t* const from = job.rows[warp_ * kWideWarpRows + row] + chunk * kChunkBytes;
-      places.rows[r] = static_cast<uint32_t>(Slot(stage, row) - weights_) +
-                       (job.weights == kWeightRowsMoved ? 0 : Head(from));
-    }
-    return places;
+  // What was asked for before the last kLeft groups of pieces is there, and what the step before
+  // read is not needed any more.
+  template <uint32_t kLeft>
+  BERTH_CARD_ONLY static void BeginStep() {
+    WaitForPieces<kLeft>();
+    EndProducts<0>();
+    FenceBeforeProducts();
+    SyncBlock();
   }
 
-  // Of the lane's two rows.
+  // What this warp has asked for before the last kLeft groups of pieces is there.
+  template <uint32_t kLeft>
+  BERTH_CARD_ONLY static void WaitForOwnPieces() {
+    WaitForPieces<kLeft>();
+    SyncWarp();
+  }
+
+  // Weights of a warp: as they lie, and taken apart.
   struct Weights {
     WideBlockOf<F> rows[2];
   };
+  using Operands = uint32_t[kPart][4];
+
+  // The first step of a chunk, and what is asked for meanwhile: inputs of the second, if it has
+  // two, weights of the next chunk. Returns where the chunk's weights lie.
+  template <bool kTwo>
+  BERTH_CARD_ONLY Places FirstStep(uint32_t number, uint32_t step, uint32_t next_number,
+                                   uint32_t next, const Weights& weights, Operands& first,
+                                   float (&sums)[kTiles][4]) {
+    if (step == 0) Describe(number + 2);
+    Begin<0, 0>(number, first, sums);
+    if (kFew) {
+      FillInputs(next_number, next, 2 * (half_ ^ 1));
+    } else if (kTwo) {
+      FillInputs(number, step + 1, 1);
+    }
+    ClosePieces();
+    const Places places = places_;
+    Multiply<0>(number, weights, first, sums);
+    // Not with the activations: what copies has to wait for room then.
+    stage_ ^= 1;
+    places_ = FillWeights(next_number, next / 2, stage_);
+    return places;
+  }
+
+  // The rest of what the chunk with step `next` needs: inputs of its first step, or where there
+  // are stages for both, of its second.
+  BERTH_CARD_ONLY void FillLater(uint32_t number, uint32_t next, uint32_t steps) {
+    if (!kFew) {
+      FillInputs(number, next, 0);
+    } else if (next + 1 < steps) {
+      FillInputs(number, next + 1, 2 * (half_ ^ 1) + 1);
+    }
+    ClosePieces();
+  }
+  // And then the chunk begins.
+  BERTH_CARD_ONLY void EndChunk(uint32_t next, Weights* weights, Operands& first) {
+    WaitForOwnPieces<1>();
+    Prepare<0>(places_, next, weights, first);
+    BeginStep<0>();
+    half_ ^= 1;
+  }
+
+  // Of a step, to a stage.
+  BERTH_CARD_ONLY void FillInputs(uint32_t number, uint32_t step, uint32_t stage) {
+    const WideJob& job = Job(number);
+    const uint32_t groups = (job.pairs + 7) / 8;
+    if constexpr (kFew) {
+      // Four pieces of eight rows by a warp, so that all copy as much as each other.
+      for (uint32_t copy = warp_; copy < 4 * groups; copy += Warps()) {
+        const uint32_t pair = copy / 4 * 8 + Lane() / 4, piece = copy % 4 * 4 + Lane() % 4;
+        CopyPiece(inputs_ + WideInputAt<kStages>(stage, piece, pair),
+                  InputPiece(job, pair, step, piece), 0, 16);
+      }
+      return;
+    }
+    // A thread copies every fourth piece of a row, so that it looks up one place and all copies go
+    // by the same address: one that is overwritten next would have to be waited for.
+    const uint32_t piece = ThreadIndex() % 4;
+    for (uint32_t pair = ThreadIndex() / 4; pair < 8 * groups; pair += BlockThreads() / 4) {
+      const uint8_t* const from = InputPiece(job, pair, step, piece);
+      uint8_t* const to = inputs_ + WideInputAt<kStages>(stage, piece, pair);
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < kPiecesOfRow; i += 4) {
+        CopyPiece(to + i * kWidePieceBytes, from + 16 * i, 0, 16);
+      }
+    }
+  }
+  BERTH_CARD_ONLY const uint8_t* InputPiece(const WideJob& job, uint32_t pair, uint32_t step,
+                                            uint32_t piece) const {
+    return reinterpret_cast<const uint8_t*>(a_.wide.at) + size_t{16} * job.inputs[pair] +
+           step * kInputBytes + 16 * piece;
+  }
+
+  // Added up once, not for each of several conditional copies by it.
+  BERTH_CARD_ONLY static const uint8_t* OneAddress(const uint8_t* at) {
+#if defined(BERTH_ON_NVIDIA)
+    asm volatile("" : "+l"(at));
+#endif
+    return at;
+  }
+  // A warp's two stages lie one behind the other.
+  BERTH_CARD_ONLY uint32_t SlotAt(uint32_t stage, uint32_t row) const {
+    return ((2 * warp_ + stage) * kWideWarpRows + row) * kSlot;
+  }
+  // The warp's own rows.
+  BERTH_CARD_ONLY Places FillWeights(uint32_t number, uint32_t chunk, uint32_t stage) {
+    const WideJob& job = Job(number);
+    const uint8_t* const* const rows = job.rows + warp_ * kWideWarpRows;
+    Places places = {{SlotAt(stage, Lane() / 4), SlotAt(stage, Lane() / 4 + 8)}};
+    const uint32_t weights = job.weights;
+    if (weights == kWeightRowsAsTheyLie) {
+      // As activations: every fourth piece of rows g and g + 8.
+      constexpr uint32_t kPieces = (kChunkBytes + 30) / 16;
+      const uint32_t bytes = BytesOf(chunk), first = Lane() % 4 * 16;
+      const uint8_t* const both[2] = {rows[Lane() / 4], rows[Lane() / 4 + 8]};
+      BERTH_UNROLL
+      for (uint32_t r = 0; r < 2; ++r) {
+        const uint8_t* const from = both[r] + chunk * kChunkBytes;
+        const uint32_t head = Head(from), end = head + bytes;
+        uint8_t* const to = weights_ + places.rows[r] + first;
+        const uint8_t* const pieces = OneAddress(from - head + first);
+        places.rows[r] += head;
+        BERTH_UNROLL
+        for (uint32_t i = 0; i < kPieces; i += 4) {
+          const uint32_t at = first + 16 * i;
+          if (at < end) {
+            CopyPiece(to + 16 * i, pieces + 16 * i, at < head ? head - at : 0,
+                      end - at < 16 ? end - at : 16);
+          }
+        }
+      }
+    } else if (weights == kWeightRowsMoved) {
+      const uint32_t bytes = BytesOf(chunk);
+      BERTH_NO_UNROLL
+      for (uint32_t row = 0; row < kWideWarpRows; ++row) {
+        CopyRealigned(weights_ + SlotAt(stage, row), rows[row] + chunk * kChunkBytes, bytes);
+      }
+    }
+    ClosePieces();
+    return places;
+  }
+
+  template <uint32_t kStep>  // of the chunk
   BERTH_CARD_ONLY void Load(const Places& places, uint32_t step, Weights* weights) const {
     constexpr uint32_t kBlockParts = F::kElements / 32;
     const uint32_t t = Lane() % 4;
     // Behind the last block: another one, times zero.
-    const bool there = 4 * step + t < a_.cols / 32;
-    const uint32_t block = step % 2 * 4 + (there ? t : 0);  // of the chunk
+    const bool there = F::kElements == kWideWeightColumns || 4 * step + t < a_.cols / 32;
+    const uint32_t block = there ? 4 * kStep + t : 0;  // of the chunk
     BERTH_UNROLL
     for (uint32_t r = 0; r < 2; ++r) {
       weights->rows[r].template Load<kHow>(
@@ -312,35 +388,55 @@ class WideBlock {
       if (!there) weights->rows[r].Clear();
     }
   }
-  // A step's products, which are under way then. Nothing else lies in between: weights that have
-  // been loaded would not stay in registers.
-  BERTH_CARD_ONLY void Multiply(const Places& places, uint32_t step, uint32_t stage, uint32_t tiles,
+  // Weights of a step, and the operands of its first products. They are the warp's own: so this is
+  // done while products of the step before are under way, and before others are waited for.
+  template <uint32_t kStep>
+  BERTH_CARD_ONLY void Prepare(const Places& places, uint32_t step, Weights* weights,
+                               Operands& first) const {
+    Load<kStep>(places, step, weights);
+    Take<0>(*weights, first);
+  }
+  template <uint32_t kStep, uint32_t kNumber>
+  BERTH_CARD_ONLY void Begin(uint32_t number, const Operands& operands,
+                             float (&sums)[kTiles][4]) const {
+    const uint32_t tiles = FromLane(Job(number).tiles, 0);
+    const uint8_t* const stages = inputs_ + (kFew ? half_ * 2 * kWideStageBytes : 0);
+    BeginProducts<kStages * kWideStageBytes>(
+        sums, operands, stages, WideInputAt<kStages>(kStep, 2 * kPart * kNumber, 0), tiles);
+  }
+  // A step's products but for the first, which are under way; these are then. Weights are taken
+  // apart while the products before them are under way.
+  template <uint32_t kStep>
+  BERTH_CARD_ONLY void Multiply(uint32_t number, const Weights& weights, Operands& first,
                                 float (&sums)[kTiles][4]) const {
-    Weights weights;
-    Load(places, step, &weights);
-    uint32_t operands[kPart][4];
-    Take<0>(&weights, operands);
-    BeginProducts(sums, operands, InputsAt(stage, 0), tiles);
-    EndProducts<0>();
-    Take<1>(&weights, operands);
-    BeginProducts(sums, operands, InputsAt(stage, 1), tiles);
+    Operands second;
+    Take<1>(weights, second);
+    Begin<kStep, 1>(number, second, sums);
+    if constexpr (kPart == 2) {
+      EndProducts<1>();
+      Take<2>(weights, first);
+      Begin<kStep, 2>(number, first, sums);
+      EndProducts<1>();
+      Take<3>(weights, second);
+      Begin<kStep, 3>(number, second, sums);
+    }
   }
   // Operands of part kNumber of a step.
   template <uint32_t kNumber>
-  BERTH_CARD_ONLY void Take(Weights* weights, uint32_t (&to)[kPart][4]) const {
+  BERTH_CARD_ONLY void Take(const Weights& weights, Operands& to) const {
+    TakeQuarter<kPart * kNumber / 2, 0>(weights, to);
+    if constexpr (kPart == 4) TakeQuarter<kPart * kNumber / 2 + 1, 2>(weights, to);
+  }
+  // Eight weights of each row: two instructions' operands.
+  template <uint32_t kQuarter, uint32_t kFirst>
+  BERTH_CARD_ONLY void TakeQuarter(const Weights& weights, Operands& to) const {
     BERTH_UNROLL
     for (uint32_t r = 0; r < 2; ++r) {
-      TakeEight<2 * kNumber>(weights, r, to, 0);
-      TakeEight<2 * kNumber + 1>(weights, r, to, 2);
+      uint32_t words[4];
+      weights.rows[r].template Take<kQuarter>(lookups_, words);
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < 4; ++i) to[kFirst + i / 2][2 * (i % 2) + r] = words[i];
     }
-  }
-  template <uint32_t kQuarter>
-  BERTH_CARD_ONLY void TakeEight(Weights* weights, uint32_t r, uint32_t (&to)[kPart][4],
-                                 uint32_t first) const {
-    uint32_t words[4];
-    weights->rows[r].template Take<kQuarter>(levels_, words);
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) to[first + i / 2][2 * (i % 2) + r] = words[i];
   }
 
   // What becomes of the lane's two weight rows' products: rows `row` of gate and of up, or `row`
@@ -365,19 +461,47 @@ class WideBlock {
     }
     return to;
   }
+  // Four pairs at a time, so that what is made of one need not wait for what is made of another.
+  // Behind the job's last pair lies that pair again.
+  struct Pairs {
+    uint32_t numbers[4];  // of the job's
+    bool there[4];
+  };
   BERTH_CARD_ONLY void Store(const WideJob& job, float (&sums)[kTiles][4]) {
     if (job.weights == kNoWeightRows || OutputOf(job) + Lane() / 4 >= a_.rows) return;
     const Outputs to = OutputsOf(job);
+    if (a_.down) {
+      ForFourPairs(job, sums, [&](const Pairs& pairs, float(&one)[4], float(&other)[4]) {
+        StorePartials(job, to, pairs, one, other);
+      });
+    } else {
+      ForFourPairs(job, sums, [&](const Pairs& pairs, float(&one)[4], float(&other)[4]) {
+        StoreActivations(job, to, pairs, one, other);
+      });
+    }
+  }
+  // The job's pairs that the lane has sums of, both rows'.
+  template <typename Do>
+  BERTH_CARD_ONLY static void ForFourPairs(const WideJob& job, float (&sums)[kTiles][4],
+                                           const Do& make) {
     const uint32_t pairs = job.pairs;
-    // The sums move up, so that they stay registers though this is a loop.
+    uint32_t first = Lane() % 4 * 2;
     BERTH_NO_UNROLL
-    for (uint32_t first = Lane() % 4 * 2; first < pairs; first += 16) {
+    for (;;) {
+      Pairs four;
+      float one[4], other[4];
       BERTH_UNROLL
       for (uint32_t i = 0; i < 4; ++i) {
         const uint32_t n = first + i / 2 * 8 + i % 2;
-        if (n >= pairs) continue;
-        StorePair(job, to, n, sums[i / 2][i % 2], sums[i / 2][2 + i % 2]);
+        four.there[i] = n < pairs;
+        four.numbers[i] = n < pairs ? n : pairs - 1;
+        one[i] = sums[i / 2][i % 2];
+        other[i] = sums[i / 2][2 + i % 2];
       }
+      make(four, one, other);
+      first += 16;
+      if (first >= pairs) return;
+      // The sums move up, so that they stay registers though this is a loop.
       BERTH_UNROLL
       for (uint32_t tile = 0; tile + 2 < kTiles; ++tile) {
         BERTH_UNROLL
@@ -385,44 +509,62 @@ class WideBlock {
       }
     }
   }
-  // Of the job's pair n.
-  BERTH_CARD_ONLY void StorePair(const WideJob& job, const Outputs& to, uint32_t n, float one,
-                                 float other) const {
-    const uint32_t number = job.numbers[n];
-    const float weight = a_.weights_before && !a_.down ? a_.weights[number] : 1.0f;
-    one = ApplySiblings(one, weight, to.scales[0], to.biases[0]);
-    other = ApplySiblings(other, weight, to.scales[1], to.biases[1]);
-    if (a_.down) {
-      float* const partial = a_.partials + static_cast<size_t>(number) * a_.rows + to.row;
-      partial[0] = one;
-      if (to.row + 8 < a_.rows) partial[8] = other;
-      return;
+  BERTH_CARD_ONLY void StorePartials(const WideJob& job, const Outputs& to, const Pairs& pairs,
+                                     const float (&one)[4], const float (&other)[4]) const {
+    float* partials[4];
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) {
+      const size_t pair = job.numbers[pairs.numbers[i]];
+      partials[i] = a_.partials + pair * a_.rows + to.row;
     }
-    const uint32_t place = job.first + job.pair + n;
-    if (a_.matrices == 2) {
-      StoreHidden(job, place, to.row, one, other);
-    } else {
-      StoreHidden(job, place, to.row, one, one);
-      if (to.row + 8 < a_.rows) StoreHidden(job, place, to.row + 8, other, other);
+    const bool other_there = to.row + 8 < a_.rows;
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) {
+      const float first = ApplySiblings(one[i], 1.0f, to.scales[0], to.biases[0]);
+      const float second = ApplySiblings(other[i], 1.0f, to.scales[1], to.biases[1]);
+      if (pairs.there[i]) partials[i][0] = first;
+      if (pairs.there[i] && other_there) partials[i][8] = second;
     }
   }
-  BERTH_CARD_ONLY void StoreHidden(const WideJob& job, uint32_t place, uint32_t row, float gate,
-                                   float up) const {
-    const float h = Activate(a_.activation, a_.alpha, a_.limit, gate, up);
-    StoreHiddenValue(a_, place, row, h, job.count > a_.h_wide_over);
+  BERTH_CARD_ONLY void StoreActivations(const WideJob& job, const Outputs& to, const Pairs& pairs,
+                                        float (&one)[4], float (&other)[4]) const {
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) {
+      const float weight = a_.weights_before ? a_.weights[job.numbers[pairs.numbers[i]]] : 1.0f;
+      one[i] = ApplySiblings(one[i], weight, to.scales[0], to.biases[0]);
+      other[i] = ApplySiblings(other[i], weight, to.scales[1], to.biases[1]);
+    }
+    const bool gated = a_.matrices == 2, wide = job.count > a_.h_wide_over;
+    const uint32_t first = job.first + job.pair;
+    // Without gates rows `row` and `row` + 8 are of the same matrix.
+    for (uint32_t row = to.row; row < a_.rows; row += 8) {
+      float up[4], h[4];
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < 4; ++i) up[i] = gated ? other[i] : one[i];
+      ActivateFour(a_.activation, a_.alpha, a_.limit, one, up, h);
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < 4; ++i) {
+        if (pairs.there[i]) StoreHiddenValue(a_, first + pairs.numbers[i], row, h[i], wide);
+      }
+      if (gated || row != to.row) return;
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < 4; ++i) one[i] = other[i];
+    }
   }
 
   const ProductArgs& a_;
-  WideJob* const jobs_;
+  WideJob* jobs_;
   const CardTable table_;
-  CardTable levels_;
+  WideLookups lookups_;
   uint8_t* weights_ = nullptr;
   uint8_t* inputs_ = nullptr;
   uint32_t warp_ = 0;
-  uint32_t share_ = 0;
+  uint32_t stage_ = 0;  // of weights, the last that was filled
+  Places places_;       // and the lane's rows there
+  uint32_t half_ = 0;   // of the stages of inputs, which the chunk reads
 };
 #else
-template <typename F>
+template <typename F, bool kFew>
 class WideBlock;
 #endif
 

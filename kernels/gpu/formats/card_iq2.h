@@ -60,6 +60,18 @@ struct CardIq2_Xxs : CardDecoder<CardIq2_Xxs> {
     LoadWords<kHow, 2>(at, 8 * sub, q);
     Eight(q[0], q[1], table, words);
   }
+  // The numbers of levels of four points (PointIq2).
+  template <Reading kHow>
+  BERTH_CARD static void Numbers(const uint8_t* at, uint32_t sub, const CardTable& table,
+                                 uint32_t (&numbers)[4]) {
+    uint32_t q[2];
+    LoadWords<kHow, 2>(at, 8 * sub, q);
+    const uint32_t signs = SpreadSevens(q[1]);
+    numbers[0] = table.OfByte<0>(q[0]) | table.OfByte<0, 256>(signs);
+    numbers[1] = table.OfByte<1>(q[0]) | table.OfByte<1, 256>(signs);
+    numbers[2] = table.OfByte<2>(q[0]) | table.OfByte<2, 256>(signs);
+    numbers[3] = table.OfByte<3>(q[0]) | table.OfByte<3, 256>(signs);
+  }
   template <Reading kHow>
   BERTH_CARD static void WordsOfTwo(const uint8_t* at, uint32_t sub, const CardTable& table,
                                     uint32_t (&words)[2][8]) {
@@ -107,6 +119,19 @@ struct CardIq2_Xs : CardDecoder<CardIq2_Xs> {
     LoadWords<kHow, 2>(at, 8 * sub, q);
     TwoPoints(q[0], table, words, 0);
     TwoPoints(q[1], table, words, 4);
+  }
+  // The numbers of levels of four points (PointIq2).
+  template <Reading kHow>
+  BERTH_CARD static void Numbers(const uint8_t* at, uint32_t sub, const CardTable& table,
+                                 uint32_t (&numbers)[4]) {
+    uint32_t q[2];
+    LoadWords<kHow, 2>(at, 8 * sub, q);
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < 2; ++i) {
+      const uint32_t points = q[i] & 0x01ff01ff, signs = (q[i] >> 9) & 0x007f007f;
+      numbers[2 * i] = table.OfHalf<0>(points) | table.OfHalf<0, 512>(signs);
+      numbers[2 * i + 1] = table.OfHalf<1>(points) | table.OfHalf<1, 512>(signs);
+    }
   }
   template <Reading kHow>
   BERTH_CARD static void WordsOfTwo(const uint8_t* at, uint32_t sub, const CardTable& table,
@@ -163,6 +188,13 @@ struct CardIq2_S : CardDecoder<CardIq2_S> {
     Eight(LoadWord<kHow, 2>(at, 4 * sub), at[66 + sub], LoadWord<kHow, 34>(at, 4 * sub), table,
           words);
   }
+  // The numbers of levels of four points (PointIq2).
+  template <Reading kHow>
+  BERTH_CARD static void Numbers(const uint8_t* at, uint32_t sub, const CardTable& table,
+                                 uint32_t (&numbers)[4]) {
+    NumbersOf(LoadWord<kHow, 2>(at, 4 * sub), at[66 + sub], LoadWord<kHow, 34>(at, 4 * sub), table,
+              numbers);
+  }
   template <Reading kHow>
   BERTH_CARD static void WordsOfTwo(const uint8_t* at, uint32_t sub, const CardTable& table,
                                     uint32_t (&words)[2][8]) {
@@ -196,15 +228,22 @@ struct CardIq2_S : CardDecoder<CardIq2_S> {
   }
 
  private:
-  BERTH_CARD static void Eight(uint32_t q, uint32_t upper, uint32_t signs, const CardTable& table,
-                               uint32_t (&words)[8]) {
+  BERTH_CARD static void NumbersOf(uint32_t q, uint32_t upper, uint32_t signs,
+                                   const CardTable& table, uint32_t (&numbers)[4]) {
     // Bits 8 and 9 of a number, of two numbers at once.
     const uint32_t first = Bytes<0, 4, 1, 4>(q, 0) | ((upper * (1u << 8 | 1u << 22)) & 0x03000300);
     const uint32_t second = Bytes<2, 4, 3, 4>(q, 0) | ((upper * (1u << 4 | 1u << 18)) & 0x03000300);
-    PointIq2(table.OfHalf<0>(first) | table.OfByte<0, 1024>(signs), words, 0);
-    PointIq2(table.OfHalf<1>(first) | table.OfByte<1, 1024>(signs), words, 2);
-    PointIq2(table.OfHalf<0>(second) | table.OfByte<2, 1024>(signs), words, 4);
-    PointIq2(table.OfHalf<1>(second) | table.OfByte<3, 1024>(signs), words, 6);
+    numbers[0] = table.OfHalf<0>(first) | table.OfByte<0, 1024>(signs);
+    numbers[1] = table.OfHalf<1>(first) | table.OfByte<1, 1024>(signs);
+    numbers[2] = table.OfHalf<0>(second) | table.OfByte<2, 1024>(signs);
+    numbers[3] = table.OfHalf<1>(second) | table.OfByte<3, 1024>(signs);
+  }
+  BERTH_CARD static void Eight(uint32_t q, uint32_t upper, uint32_t signs, const CardTable& table,
+                               uint32_t (&words)[8]) {
+    uint32_t numbers[4];
+    NumbersOf(q, upper, signs, table, numbers);
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) PointIq2(numbers[i], words, 2 * i);
   }
 };
 

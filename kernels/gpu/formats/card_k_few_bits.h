@@ -107,6 +107,19 @@ struct CardQ3_K : CardDecoder<CardQ3_K>, NoTable {
       Two(q[i] >> PairsShift(sub), thirds[i] >> sub, &words[0][i], &words[1][i]);
     }
   }
+  // Words of what is stored, which is so much more than the weights.
+  static constexpr uint32_t kRaisedBy = 4;
+  template <Reading kHow>
+  BERTH_CARD static void Raised(const uint8_t* at, uint32_t sub, uint32_t (&words)[8]) {
+    uint32_t thirds[8];
+    LoadWords<kHow, 0>(at, 0, thirds);
+    LoadWords<kHow, 32>(at, PairsAt(sub), words);
+    BERTH_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      words[i] = ((words[i] >> PairsShift(sub)) & kPairs) |
+                 (RotateRight(thirds[i], (sub + 30) & 31) & (4 * kOnes));
+    }
+  }
   template <Reading kHow>
   BERTH_CARD static void Pair(const uint8_t* at, uint32_t sub, uint32_t t, const CardTable&,
                               uint32_t (&words)[2]) {

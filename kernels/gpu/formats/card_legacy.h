@@ -32,6 +32,18 @@ struct CardQ4_0 : CardDecoder<CardQ4_0>, NoTable {
       words[4 + i] = Centred<8>(q[i] >> 4);
     }
   }
+  // Words of what is stored, which is so much more than the weights.
+  static constexpr uint32_t kRaisedBy = 8;
+  template <Reading kHow>
+  BERTH_CARD static void Raised(const uint8_t* at, uint32_t, uint32_t (&words)[8]) {
+    uint32_t q[4];
+    LoadWords<kHow, 2>(at, 0, q);
+    BERTH_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      words[i] = q[i] & 0x0f0f0f0f;
+      words[4 + i] = (q[i] >> 4) & 0x0f0f0f0f;
+    }
+  }
   template <Reading kHow>
   BERTH_CARD static void Pair(const uint8_t* at, uint32_t, uint32_t t, const CardTable&,
                               uint32_t (&words)[2]) {

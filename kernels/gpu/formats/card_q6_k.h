@@ -40,6 +40,19 @@ struct CardQ6_K : CardDecoder<CardQ6_K>, NoTable {
       words[1][i] = Word<4>(words[1][i] >> LowShift(sub), turned);
     }
   }
+  // Words of what is stored, which is so much more than the weights.
+  static constexpr uint32_t kRaisedBy = 32;
+  template <Reading kHow>
+  BERTH_CARD static void Raised(const uint8_t* at, uint32_t sub, uint32_t (&words)[8]) {
+    uint32_t high[8];
+    LoadWords<kHow, 0>(at, LowAt(sub), words);
+    LoadWords<kHow, 128>(at, HighAt(sub), high);
+    BERTH_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      words[i] =
+          ((words[i] >> LowShift(sub)) & kLowNibbles) | (Turned<4>(high[i], sub) & 0x30303030);
+    }
+  }
   template <Reading kHow>
   BERTH_CARD static void Pair(const uint8_t* at, uint32_t sub, uint32_t t, const CardTable&,
                               uint32_t (&words)[2]) {

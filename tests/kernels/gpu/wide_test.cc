@@ -181,16 +181,35 @@ TEST(GpuWide, OddShapes) {
       options.ffn = (10 - blocks) * block;
       SCOPED_TRACE(std::string(FindFormat(type)->name) + ", blocks " + std::to_string(blocks));
       ExpectRight(options, {10, 0, 1});
+      ExpectRight(options, {10, 35, 1});
     }
   }
   LayerOptions options = Small(TensorType::kIQ3_S, TensorType::kQ6_K);
   options.hidden = 768;
   ExpectRight(options, {10, 0, 1});
+  ExpectRight(options, {10, 35, 1});
 }
 
 TEST(GpuWide, ManyPairs) {
   const LayerOptions options = Small(TensorType::kQ4_0, TensorType::kIQ4_NL);
   ExpectRight(options, {33, 80, 130});
+  ExpectRight(options, {32, 25, 24});
+}
+
+// Units that are not wide: a share has more of their pairs than local rows.
+TEST(GpuWide, ManyUnitsOfFewPairs) {
+  const std::vector<uint32_t> counts = {9, 8, 3, 7, 0, 8, 1, 8, 8, 6, 2, 8};
+  for (const TensorType type : {TensorType::kIQ3_S, TensorType::kQ4_0}) {
+    LayerOptions options = Small(type, TensorType::kQ4_0);
+    options.experts = static_cast<uint32_t>(counts.size());
+    const Layer layer(options);
+    for (const uint32_t processors : {1u, 2u}) {
+      CardStep step = StepOf(layer, counts);
+      step.processors = processors;
+      SCOPED_TRACE(processors);
+      ExpectRight(layer, &step, counts);
+    }
+  }
 }
 
 // A matrix without such a kernel in front or behind takes or gives floats.
@@ -218,7 +237,7 @@ TEST(GpuWide, BitsDoNotDependOnHowItIsCut) {
     };
     SCOPED_TRACE(FindFormat(type)->name);
     expect_same("wave", 1, true);
-    for (const uint32_t pairs : {16u}) {
+    for (const uint32_t pairs : {16u, 48u, 64u}) {
       step.dispatch.wide_pairs = pairs;
       expect_same("pairs at a time", pairs);
     }
