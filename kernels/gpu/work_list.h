@@ -1,8 +1,8 @@
 // The work list of a grouped call, by one block: units in the order of their numbers of pairs, most
 // first, and pairs in the order of their units.
 //
-// What other launches wrote is read past this multiprocessor's own cache: the list may be made
-// before the last one of them has ended (card_warp.h).
+// What other launches wrote is read past this multiprocessor's own cache: launches overlap
+// (card_warp.h), and blocks of one before may have left there what it was then.
 #ifndef BERTH_KERNELS_GPU_WORK_LIST_H_
 #define BERTH_KERNELS_GPU_WORK_LIST_H_
 
@@ -61,7 +61,6 @@ BERTH_CARD_ONLY void StoreUnit(const PrepareArgs& a, UnitIndex unit, uint32_t ex
   }
   a.list.units[rank.at] = to;
   AtomicAdd(a.list.unit_count, 1);
-  AtomicAdd(a.list.pair_count, count);
   if (count > a.wide_over) AtomicAdd(a.list.wide_count, 1);
 }
 
@@ -176,7 +175,7 @@ BERTH_CARD_ONLY void ListManyPairs(const PrepareArgs& a, uint32_t* shared) {
 }
 
 BERTH_CARD_ONLY void MakeWorkList(const PrepareArgs& a, uint32_t* shared) {
-  if (ThreadIndex() < 3) a.list.unit_count[ThreadIndex()] = 0;
+  if (ThreadIndex() < 2) a.list.unit_count[ThreadIndex()] = 0;
   SyncBlock();
   if (a.units != nullptr) {
     ListWave(a, shared);
