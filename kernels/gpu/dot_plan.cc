@@ -21,6 +21,7 @@ const TunedKernels* const kKernels[] = {
 };
 
 constexpr uint32_t kFewestWarps = 4;  // with fewer the plain kernel is as good
+constexpr uint64_t kReserved = 1024;  // what the card takes of shared memory for each block
 // Columns of a stage are a multiple of this, so that blocks of weights lie in all stages alike.
 constexpr uint32_t kColumnStep = 512;
 constexpr uint32_t kShortRow = 1024;  // columns
@@ -32,6 +33,57 @@ const TunedKernels* Find(TensorType type) {
     if (kernels->type == type) return kernels;
   }
   return nullptr;
+}
+
+// Of the call's types, if they and its sizes are some that tuned kernels take; else null.
+const TunedKernels* FindFor(const ProductArgs& args) {
+  const TunedKernels* const kernels = Find(args.types[0]);
+  const bool alike = args.matrices == 1 ||
+                     (args.types[0] == args.types[1] && args.row_bytes[0] == args.row_bytes[1]);
+  // Kernels count a matrix's bytes in 32 bits.
+  const bool small = args.row_bytes[0] * (uint64_t{args.rows} + 32) <= UINT32_MAX;
+  return alike && small ? kernels : nullptr;
+}
+
+// Of a row in a stage that holds stretches of rows: an odd number of pieces of 16 bytes, so that
+// the loads of eight lanes meet different banks; up to 15 bytes in front.
+uint64_t SlotBytes(uint64_t bytes) { return ((bytes + 30) / 16 | 1) * 16; }
+
+// Of half a stage of four rows as they lie, with up to 15 bytes in front and behind. 0: rows that
+// would meet in a few banks: of whole 64 bytes. Others do not, if the second half lies in the banks
+// that the first one leaves.
+uint64_t PartBytes(uint64_t row_bytes) {
+  if (row_bytes % 64 == 0) return 0;
+  uint64_t bytes = AlignUp(4 * row_bytes + 30, 16);
+  while (bytes % 128 != (row_bytes % 32 == 0 ? 16 : 64)) bytes += 16;
+  return bytes;
+}
+
+// The stages of a warp that has `room` bytes for them (row_stages.h); false: there is too little.
+bool CutStages(const TunedKernels& kernels, uint64_t room, ProductArgs* a) {
+  const uint64_t row_bytes = a->row_bytes[0];
+  const auto whole = static_cast<uint32_t>(AlignUp(a->cols, kColumnStep));
+  a->part_bytes = a->row_stride = 0;
+  const uint64_t part = PartBytes(row_bytes);
+  if (a->row_step == 1 && part != 0 && 2 * part <= room) {
+    a->chunk_cols = whole;
+    a->part_bytes = static_cast<uint32_t>(part);
+    a->depth = static_cast<uint32_t>(std::min<uint64_t>(room / (2 * part), kDotDepth));
+    return true;
+  }
+  const auto cut = [&](uint32_t cols) {
+    const uint64_t bytes = uint64_t{std::min(cols, a->cols)} / kernels.elements * kernels.bytes;
+    const uint64_t slot = SlotBytes(bytes);
+    a->chunk_cols = cols;
+    a->row_stride = static_cast<uint32_t>(slot);
+    a->depth = static_cast<uint32_t>(std::min<uint64_t>(room / (8 * slot), kDotDepth));
+    return a->depth;
+  };
+  // Two stages at least, so that one is filled while the other is read; or one of whole rows.
+  for (uint32_t cols = whole; cols > 0; cols -= kColumnStep) {
+    if (cut(cols) > 1) return true;
+  }
+  return cut(whole) > 0 || cut(kColumnStep) > 0;
 }
 
 // A block of so many warps.
@@ -57,9 +109,10 @@ bool PlanBlock(const TunedKernels& kernels, uint64_t table_bytes, uint32_t warps
   // Where units have few pairs: rather whole rows in a stage than inputs of many.
   if (a->wide_over == kNoneWide && rows == kDotPairs && a->part_bytes == 0) {
     rows /= 2;
-    cut();
-    if (a->part_bytes == 0) rows *= 2;
-    cut();
+    if (!cut() || a->part_bytes == 0) {
+      rows = kDotPairs;
+      cut();
+    }
   }
   left -= uint64_t{warps} * a->depth * StageBytes(*a);
   const uint64_t more = std::min<uint64_t>(left / local, kMostLocalRows - rows);
@@ -108,8 +161,8 @@ bool PlanMatrices(const TunedKernels& kernels, uint64_t block_bytes, ProductArgs
   for (uint32_t depth = kMatrixDepth; depth > 0; --depth) {
     const uint64_t bytes = besides + depth * stage;
     if (bytes > block_bytes) continue;
-    const uint64_t blocks = std::min<uint64_t>(
-        (block_bytes + kReservedBytes) / (bytes + kReservedBytes), kernel.blocks);
+    const uint64_t blocks =
+        std::min<uint64_t>((block_bytes + kReserved) / (bytes + kReserved), kernel.blocks);
     // Blocks hide more than stages do.
     if (blocks <= a->blocks) continue;
     a->blocks = static_cast<uint32_t>(blocks);
@@ -126,55 +179,6 @@ uint64_t WideBytes(const TunedKernels& kernels, uint32_t warps, uint32_t pairs) 
 
 }  // namespace
 
-namespace {
-
-// Of half a stage of four rows as they lie, with up to 15 bytes in front and behind. 0: rows that
-// would meet in a few banks: of whole 64 bytes. Others do not, if the second half lies in the banks
-// that the first one leaves.
-uint64_t PartBytes(uint64_t row_bytes) {
-  if (row_bytes % 64 == 0) return 0;
-  uint64_t bytes = AlignUp(4 * row_bytes + 30, 16);
-  while (bytes % 128 != (row_bytes % 32 == 0 ? 16 : 64)) bytes += 16;
-  return bytes;
-}
-
-}  // namespace
-
-bool CutStages(const TunedKernels& kernels, uint64_t room, ProductArgs* a) {
-  const uint64_t row_bytes = a->row_bytes[0];
-  const auto whole = static_cast<uint32_t>(AlignUp(a->cols, kColumnStep));
-  a->part_bytes = a->row_stride = 0;
-  const uint64_t part = PartBytes(row_bytes);
-  if (a->row_step == 1 && part != 0 && 2 * part <= room) {
-    a->chunk_cols = whole;
-    a->part_bytes = static_cast<uint32_t>(part);
-    a->depth = static_cast<uint32_t>(std::min<uint64_t>(room / (2 * part), kDotDepth));
-    return true;
-  }
-  const auto cut = [&](uint32_t cols) {
-    const uint64_t bytes = uint64_t{std::min(cols, a->cols)} / kernels.elements * kernels.bytes;
-    const uint64_t slot = RowSlotBytes(bytes);
-    a->chunk_cols = cols;
-    a->row_stride = static_cast<uint32_t>(slot);
-    a->depth = static_cast<uint32_t>(std::min<uint64_t>(room / (8 * slot), kDotDepth));
-    return a->depth;
-  };
-  // Two stages at least, so that one is filled while the other is read; or one of whole rows.
-  for (uint32_t cols = whole; cols > 0; cols -= kColumnStep) {
-    if (cut(cols) > 1) return true;
-  }
-  return cut(whole) > 0 || cut(kColumnStep) > 0;
-}
-
-const TunedKernels* FindTunedKernels(const ProductArgs& args) {
-  const TunedKernels* const kernels = Find(args.types[0]);
-  const bool alike = args.matrices == 1 ||
-                     (args.types[0] == args.types[1] && args.row_bytes[0] == args.row_bytes[1]);
-  // Kernels count a matrix's bytes in 32 bits.
-  const bool small = args.row_bytes[0] * (uint64_t{args.rows} + 32) <= UINT32_MAX;
-  return alike && small ? kernels : nullptr;
-}
-
 gpuError_t PrepareTunedKernels() {
   size_t block_bytes = 0;
   gpuError_t error = gpuBlockSharedBytes(&block_bytes);
@@ -188,7 +192,7 @@ gpuError_t PrepareTunedKernels() {
 }
 
 Tuned PlanTuned(bool many, uint32_t processors, ProductArgs* args) {
-  const TunedKernels* const kernels = FindTunedKernels(*args);
+  const TunedKernels* const kernels = FindFor(*args);
   size_t block_bytes = 0;
   if (kernels == nullptr || gpuBlockSharedBytes(&block_bytes) != gpuSuccess) return Tuned::kNone;
   if (many && PlanMatrices(*kernels, block_bytes, args)) return Tuned::kMatrices;

@@ -66,12 +66,6 @@ struct alignas(16) DotState {
 
 // A copy of a kernel's arguments.
 inline constexpr uint32_t kDotArgsBytes = kDirect ? 0 : (sizeof(ProductArgs) + 15) / 16 * 16;
-// What the card takes of a multiprocessor's shared memory for each block.
-inline constexpr uint32_t kReservedBytes = 1024;
-// Of a row in a stage that holds stretches of rows: an odd number of pieces of 16 bytes, so that
-// the loads of eight lanes meet different banks; up to 15 bytes in front.
-constexpr uint64_t RowSlotBytes(uint64_t bytes) { return ((bytes + 30) / 16 | 1) * 16; }
-
 // Of a stage of eight rows (row_stages.h).
 BERTH_CARD uint32_t StageBytes(const ProductArgs& a) {
   return a.part_bytes != 0 ? 2 * a.part_bytes : 8 * a.row_stride;
@@ -129,12 +123,7 @@ struct TunedKernels {
   uint32_t wide_slot_bytes = 0;
 };
 
-// Of the call's types, if they and its sizes are some that tuned kernels take; else null.
-const TunedKernels* FindTunedKernels(const ProductArgs& args);
 gpuError_t PrepareTunedKernels();
-
-// The stages of a warp that has `room` bytes for them (row_stages.h); false: there is too little.
-bool CutStages(const TunedKernels& kernels, uint64_t room, ProductArgs* a);
 
 // Which kernel of the type takes these matrices, if any.
 enum class Tuned : uint8_t { kNone, kDots, kMatrices };
