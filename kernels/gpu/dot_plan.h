@@ -48,8 +48,15 @@ struct DotPlace {
     tile = at - unit_at * tiles;
   }
   BERTH_CARD void Advance(uint32_t step, uint32_t tiles) {
+    Step(step);
+    Settle(tiles);
+  }
+  // The same in two steps: between them, the tile may be one beyond the unit's last.
+  BERTH_CARD void Step(uint32_t step) {
     number += step;
     tile += step;
+  }
+  BERTH_CARD void Settle(uint32_t tiles) {
     while (tile >= tiles) {
       tile -= tiles;
       ++unit_at;

@@ -6,13 +6,6 @@
 
 namespace berth::kernels::gpu {
 
-// Row `i` of `kRows` that tile `tile` takes: where rows lie at alternating addresses, every second.
-template <uint32_t kRows>
-BERTH_CARD_ONLY uint32_t RowOfTile(uint32_t tile, uint32_t row_step, uint32_t i) {
-  if (row_step == 1) return kRows * tile + i;
-  return 2 * (kRows * (tile / 2) + i) + tile % 2;
-}
-
 // All columns of an item, with kRows pairs; `inputs`: where the pairs' begin in `bytes`, by
 // columns, of pairs of the lane's row.
 template <typename F, uint32_t kRows, typename Items>
@@ -48,14 +41,15 @@ BERTH_CARD_ONLY void AddItem(const ProductArgs& a, const ByteRows& bytes, const 
   }
 }
 
-// The product with pair first + Lane() / 8, of the lane's weight row (Lane() % 8).
+// The product with pair first + Lane() / 8 (of fewer pairs than four: Lane() / 8 % kRows), of the
+// lane's weight row (Lane() % 8).
 template <uint32_t kRows>
 BERTH_CARD_ONLY float ProductOf(float (&sums)[kRows][2], uint32_t first) {
   float product = 0;
   BERTH_UNROLL
   for (uint32_t n = 0; n < (kRows < 4 ? kRows : 4); ++n) {
     const float total = SumOfFourLanes(sums[first + n]);
-    if (Lane() / 8 == n) product = total;
+    if (Lane() / 8 % kRows == n) product = total;
   }
   return product;
 }

@@ -7,10 +7,12 @@
 //
 // The work is items, a warp's those that lie as far apart as the block has warps. An `Items` says
 // where their weights are:
-//   uint32_t tiles() const;  // of a place's unit (DotPlace)
-//   const uint8_t* RowAt(const DotPlace& at, uint32_t row) const;  // of eight; null: there is none
-// Rows 0 to 3 and 4 to 7 lie one behind the other (or twice as far apart: row_step); if one of four
-// is there, those before it are. The whole warp calls all of these.
+//   uint32_t tiles() const;       // of a place's unit (DotPlace)
+//   uint32_t rows_apart() const;  // from one of a warp's tiles to its next: a multiple of 16
+//   uint32_t OutputOf(uint32_t tile) const;  // which row of its matrix the lane's is, of eight
+//   const uint8_t* MatrixOf(uint32_t unit_at) const;  // that of the lane's row; null: there is none
+// Rows 0 to 3 and 4 to 7 lie one behind the other (or twice as far apart: row_step). The whole warp
+// calls all of these. A warp's rows of a unit all lie alike within 16 bytes.
 #ifndef BERTH_KERNELS_GPU_ROW_STAGES_H_
 #define BERTH_KERNELS_GPU_ROW_STAGES_H_
 
@@ -25,7 +27,10 @@ class RowStages {
  public:
   // `stages` and `barriers`: this warp's.
   BERTH_CARD_ONLY RowStages(const ProductArgs& a, uint8_t* stages, uint64_t* barriers)
-      : a_(a), stages_(stages), barriers_(barriers) {
+      : a_(a), stages_(stages), barriers_(barriers), stage_bytes_(StageBytes(a)) {
+    const uint32_t row = Lane() % kRows, in_part = row % kPartRows;
+    slot_ = by_part() ? row / kPartRows * a.part_bytes + in_part * row_bytes() : row * a.row_stride;
+    most_ = !by_part() ? 1 : in_part == 0 ? kPartRows : 0;
     if (Lane() < a.depth) InitBarrier(barriers + Lane(), kRows);
     SyncWarp();
   }
@@ -43,6 +48,7 @@ class RowStages {
   BERTH_CARD_ONLY void Start(const Items& items, const DotPlace& begin, uint32_t end) {
     at_ = begin;
     end_ = end;
+    if (at_.number < end_) FindRow(items);
     BERTH_NO_UNROLL
     for (uint32_t i = 0, stage = stage_; i < a_.depth; ++i) {
       Fill(items, stage);
@@ -50,19 +56,20 @@ class RowStages {
     }
   }
 
-  // Begins to read an item: where the lane's row of it is.
+  // Begins to read a unit's items, from the one at `at` on.
   template <typename Items>
   BERTH_CARD_ONLY void Begin(const Items& items, const DotPlace& at) {
-    const uint8_t* const row = items.RowAt(at, Lane() % kRows);
-    low_ = Low(row);
-    realigned_ = AreRealigned(low_, row != nullptr);
+    const uint8_t* const matrix = items.MatrixOf(at.unit_at);
+    low_ = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(matrix)) +
+           items.OutputOf(at.tile) * row_bytes();
+    head_mask_ = AreRealigned(low_, matrix != nullptr) ? 0 : 15;
+    // Of a part, what lies in front of its first row.
+    if (by_part()) low_ -= Lane() % kPartRows * row_bytes();
   }
   // The lane's row from column `col` on, once it is there.
   BERTH_CARD_ONLY const uint8_t* Wait(uint32_t col) const {
     WaitForStage(barriers_ + stage_, round_, a_.depth);
-    const uint32_t row = Lane() % kRows;
-    const uint32_t first = by_part() ? low_ - row % kPartRows * row_bytes() : low_ + BytesOf(col);
-    return SlotAt(stage_, row) + (realigned_ ? 0 : first & 15);
+    return stages_ + stage_ * stage_bytes_ + slot_ + ((low_ + BytesOf(col)) & head_mask_);
   }
   // It has been read.
   template <typename Items>
@@ -80,13 +87,6 @@ class RowStages {
   BERTH_CARD_ONLY uint32_t row_bytes() const { return static_cast<uint32_t>(a_.row_bytes[0]); }
 
   BERTH_CARD_ONLY static uint32_t BytesOf(uint32_t cols) { return cols / F::kElements * F::kBytes; }
-  BERTH_CARD_ONLY static uint32_t Low(const uint8_t* row) {
-    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(row));
-  }
-  BERTH_CARD_ONLY uint8_t* SlotAt(uint32_t stage, uint32_t row) const {
-    if (!by_part()) return stages_ + (kRows * stage + row) * a_.row_stride;
-    return stages_ + (2 * stage + row / kPartRows) * a_.part_bytes + row % kPartRows * row_bytes();
-  }
   // Whether decoders cannot read an item's rows where they lie; then they are moved to a multiple
   // of 16 as they come. Each lane with a row of its own.
   BERTH_CARD_ONLY static bool AreRealigned(uint32_t low, bool there) {
@@ -96,57 +96,53 @@ class RowStages {
     return Ballot(there && (low & 3) == 0) != 0 && Ballot(there && (low & 3) != 0) != 0;
   }
 
+  // The lane's row of the item that is asked for next, the first of its unit's.
+  template <typename Items>
+  BERTH_CARD_ONLY void FindRow(const Items& items) {
+    const uint8_t* const matrix = items.MatrixOf(at_.unit_at);
+    const uint32_t row = items.OutputOf(at_.tile);
+    from_ = reinterpret_cast<uintptr_t>(matrix) + row * row_bytes();
+    moves_ = AreRealigned(static_cast<uint32_t>(from_), matrix != nullptr);
+    row_ = matrix == nullptr ? a_.rows : row;
+  }
   template <typename Items>
   BERTH_CARD_ONLY void Fill(const Items& items, uint32_t stage) {
     if (at_.number < end_) {
-      if (col_ == 0) {
-        from_ = items.RowAt(at_, Lane() % kRows);
-        moves_ = AreRealigned(Low(from_), from_ != nullptr);
-      }
       const uint32_t left = a_.cols - col_;
-      const uint32_t bytes = BytesOf(left < a_.chunk_cols ? left : a_.chunk_cols);
-      if (by_part()) {
-        CopyParts(stage);
-      } else {
-        CopyRows(from_ == nullptr ? nullptr : from_ + BytesOf(col_), bytes, stage);
-      }
+      const uint32_t there = row_ < a_.rows ? a_.rows - row_ : 0;
+      const uint32_t bytes =
+          (there < most_ ? there : most_) *
+          (by_part() ? row_bytes() : BytesOf(left < a_.chunk_cols ? left : a_.chunk_cols));
+      Copy(from_ + BytesOf(col_), bytes, stage);
       col_ += a_.chunk_cols;
       if (col_ >= a_.cols) {
         col_ = 0;
-        at_.Advance(BlockThreads() / kWarp, items.tiles());
+        at_.Step(BlockThreads() / kWarp);
+        row_ += items.rows_apart();
+        from_ += items.rows_apart() * row_bytes();
+        if (at_.tile >= items.tiles()) {
+          at_.Settle(items.tiles());
+          if (at_.number < end_) FindRow(items);
+        }
       }
     }
     CloseStage();
   }
-  BERTH_CARD_ONLY void CopyRows(const uint8_t* from, uint32_t bytes, uint32_t stage) const {
+  // `bytes`: that the lane has to copy into its row's slot.
+  BERTH_CARD_ONLY void Copy(uint64_t from, uint32_t bytes, uint32_t stage) const {
+    uint8_t* const to = stages_ + stage * stage_bytes_ + slot_;
     if (kBulkCopies && !moves_) {
-      if (Lane() >= kRows) return;
-      CopyBulk(SlotAt(stage, Lane()) + Head(from), from, from == nullptr ? 0 : bytes,
-               barriers_ + stage);
+      const auto* const source = reinterpret_cast<const uint8_t*>(from);
+      if (Lane() < kRows) CopyBulk(to + Head(source), source, bytes, barriers_ + stage);
       return;
     }
-    CopyByAll<1>(from, from == nullptr ? 0 : bytes, stage);
-  }
-  BERTH_CARD_ONLY void CopyParts(uint32_t stage) const {
-    const uint32_t there = Ballot(from_ != nullptr) >> (Lane() % kRows / kPartRows * kPartRows);
-    const uint32_t bytes = CountBits(there & 15) * row_bytes();
-    if (kBulkCopies && !moves_) {
-      if (Lane() >= kRows) return;
-      const bool first = Lane() % kPartRows == 0;
-      CopyBulk(SlotAt(stage, Lane()) + Head(from_), from_, first ? bytes : 0, barriers_ + stage);
-      return;
-    }
-    CopyByAll<kPartRows>(from_, bytes, stage);
-  }
-  // The bytes of every kStep-th lane, from where it says, by all lanes.
-  template <uint32_t kStep>
-  BERTH_CARD_ONLY void CopyByAll(const uint8_t* from, uint32_t bytes, uint32_t stage) const {
-    for (uint32_t row = 0; row < kRows; row += kStep) {
-      const auto own = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(from));
-      const auto* const source = reinterpret_cast<const uint8_t*>(FromLane(own, row));
-      const uint32_t of_source = FromLane(bytes, row);
-      if (source == nullptr) continue;
-      CopyToStage(SlotAt(stage, row) + HeadOf(source, moves_), source, of_source, moves_);
+    BERTH_NO_UNROLL
+    for (uint32_t row = 0; row < kRows; ++row) {
+      const uint32_t of_row = FromLane(bytes, row);
+      const uint32_t slot = FromLane(slot_, row);
+      const auto* const source = reinterpret_cast<const uint8_t*>(FromLane(from, row));
+      if (of_row == 0) continue;
+      CopyToStage(to - slot_ + slot + HeadOf(source, moves_), source, of_row, moves_);
     }
     ArriveAtStage(barriers_ + stage, kRows);
   }
@@ -154,14 +150,18 @@ class RowStages {
   const ProductArgs& a_;
   uint8_t* const stages_;
   uint64_t* const barriers_;
-  // What is asked for next: the item, its column, where the lane's row of it is.
+  const uint32_t stage_bytes_;
+  // Where in a stage the lane's row lies; how many rows from its on the lane copies, at most.
+  uint32_t slot_ = 0, most_ = 0;
+  // What is asked for next: the item, its column, which row of its matrix the lane's is (or one
+  // beyond), where that is.
   DotPlace at_;
-  uint32_t col_ = 0, end_ = 0;
-  const uint8_t* from_ = nullptr;
+  uint32_t col_ = 0, end_ = 0, row_ = 0;
+  uint64_t from_ = 0;
   bool moves_ = false;
-  // What is read: its stage, how often that was, the address of the lane's row.
-  uint32_t stage_ = 0, round_ = 0, low_ = 0;
-  bool realigned_ = false;
+  // What is read: its stage, how often that was, an address that lies within 16 bytes as what was
+  // copied to the lane's slot or in front of it; 0: it was moved to the slot's begin.
+  uint32_t stage_ = 0, round_ = 0, low_ = 0, head_mask_ = 0;
 };
 
 }  // namespace berth::kernels::gpu

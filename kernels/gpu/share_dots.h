@@ -19,17 +19,18 @@ struct ShareItems {
   uint32_t tiles_;        // of a unit
 
   BERTH_CARD_ONLY uint32_t tiles() const { return tiles_; }
-  BERTH_CARD_ONLY uint32_t OutputOf(uint32_t tile, uint32_t row) const {
-    return a.matrices == 2 ? RowOfTile<4>(tile, a.row_step, row % 4)
-                           : RowOfTile<8>(tile, a.row_step, row);
+  BERTH_CARD_ONLY uint32_t outputs() const { return a.matrices == 2 ? 4 : 8; }
+  BERTH_CARD_ONLY uint32_t rows_apart() const { return BlockThreads() / kWarp * outputs(); }
+  BERTH_CARD_ONLY uint32_t FirstOutput(uint32_t tile) const {
+    return a.row_step == 1 ? outputs() * tile : 2 * outputs() * (tile / 2) + tile % 2;
   }
-  BERTH_CARD_ONLY const uint8_t* RowAt(const DotPlace& at, uint32_t row) const {
-    const uint32_t output = OutputOf(at.tile, row);
-    const CardUnit& unit = units[at.unit_at];
+  BERTH_CARD_ONLY uint32_t OutputOf(uint32_t tile) const {
+    return FirstOutput(tile) + a.row_step * (Lane() % outputs());
+  }
+  BERTH_CARD_ONLY const uint8_t* MatrixOf(uint32_t unit_at) const {
+    const CardUnit& unit = units[unit_at];
     const uint8_t* const one = a.down ? unit.down : unit.up;
-    const uint8_t* const matrix = a.matrices == 2 && row < 4 ? unit.gate : one;
-    if (matrix == nullptr || output >= a.rows) return nullptr;
-    return matrix + output * static_cast<uint32_t>(a.row_bytes[0]);
+    return a.matrices == 2 && Lane() % 8 < 4 ? unit.gate : one;
   }
 };
 
@@ -101,58 +102,98 @@ class ShareDots {
   BERTH_CARD_ONLY void RunItems(const ShareItems& items, DotPlace at, uint32_t end, uint32_t unit,
                                 uint32_t pair, uint32_t from) {
     BERTH_NO_UNROLL
-    for (; at.number < end; at.Advance(BlockThreads() / kWarp, tiles_)) {
-      const CardUnit& of = units_[at.unit_at];
+    while (at.number < end) {
+      const CardUnit of = units_[at.unit_at];
       const uint32_t left = of.count - pair, count = left < kDotPairs ? left : kDotPairs;
       const uint32_t place = of.first + pair;
-      const Pairs pairs = {of, place, place - from, count};
+      const bool there = (a_.down ? of.down : of.up) != nullptr;
+      const bool arrives =
+          there && !a_.down && a_.h_bytes.q != nullptr && pair + count == of.count;
+      const uint32_t first = items.FirstOutput(at.tile);
+      const uint32_t of_unit = end - at.unit_at * tiles_;
+      // Tiles before this one; if their outputs have to be announced, one at a time.
+      const uint32_t before = arrives ? at.tile + 1 : of_unit < tiles_ ? of_unit : tiles_;
+      const Pairs pairs = {of, place, place - from, count, there};
       stages_.Begin(items, at);
       if (count == 1) {
-        Take<1>(items, at, pairs);
+        TakeTiles<1>(items, &at, before, pairs);
       } else if (count == 2) {
-        Take<2>(items, at, pairs);
+        TakeTiles<2>(items, &at, before, pairs);
       } else if (count <= 4) {
-        Take<4>(items, at, pairs);
+        TakeTiles<4>(items, &at, before, pairs);
       } else {
-        Take<8>(items, at, pairs);
+        TakeTiles<8>(items, &at, before, pairs);
       }
-      const bool arrives = !a_.down && a_.h_bytes.q != nullptr && pair + count == of.count;
-      if (!arrives || of.up == nullptr) continue;
-      SyncWarp();
-      OutputsStored(a_, unit + at.unit_at, of, items.OutputOf(at.tile, 0), a_.matrices == 2 ? 4 : 8,
-                    a_.row_step);
+      if (arrives) {
+        SyncWarp();
+        OutputsStored(a_, unit + at.unit_at, of, first, items.outputs(), a_.row_step);
+      }
+      at.Settle(tiles_);
     }
   }
 
   struct Pairs {
     const CardUnit& unit;
     uint32_t place, local, count;
+    bool there;  // the unit's matrices are
   };
+  // The warp's tiles from `at` on and before tile `before` of the unit.
   template <uint32_t kRows>
-  BERTH_CARD_ONLY void Take(const ShareItems& items, const DotPlace& at, const Pairs& pairs) {
+  BERTH_CARD_ONLY void TakeTiles(const ShareItems& items, DotPlace* at, uint32_t before,
+                                 const Pairs& pairs) {
     uint32_t inputs[kRows];
     BERTH_UNROLL
     for (uint32_t n = 0; n < kRows; ++n) {
       inputs[n] = (pairs.local + (n < pairs.count ? n : pairs.count - 1)) * local_.rows().stride;
     }
-    float sums[kRows][2] = {};
-    AddItem<F, kRows>(a_, local_.rows(), table_, items, inputs, &stages_, sums);
-    const CardUnit& unit = pairs.unit;
-    if ((a_.down ? unit.down : unit.up) == nullptr) return;
-    const uint32_t row = items.OutputOf(at.tile, Lane() % 8);
+    // Products wait until there are some for all lanes: of so many tiles.
+    constexpr uint32_t kTiles = kRows < 4 ? 4 / kRows : 1;
+    Outputs<(kRows + 3) / 4> outputs;
+    uint32_t tiles = 0;
+    uint32_t row = items.OutputOf(at->tile);
+    BERTH_NO_UNROLL
+    for (; at->tile < before; at->Step(BlockThreads() / kWarp), row += items.rows_apart()) {
+      float sums[kRows][2] = {};
+      AddItem<F, kRows>(a_, local_.rows(), table_, items, inputs, &stages_, sums);
+      BERTH_UNROLL
+      for (uint32_t first = 0; first < kRows; first += 4) {
+        const float product = ProductOf<kRows>(sums, first);
+        if (kTiles > 1 && Lane() / 8 / kRows != tiles) continue;
+        outputs.products[first / 4] = product;
+        outputs.row = row;
+      }
+      if (++tiles < kTiles) continue;
+      Store<kRows>(outputs, tiles, pairs);
+      tiles = 0;
+    }
+    if (kTiles > 1 && tiles != 0) Store<kRows>(outputs, tiles, pairs);
+  }
+
+  // What waits for a lane: products of one weight row with pair Lane() / 8 and those 4 apart, of
+  // one tile; or, of fewer pairs, with pair Lane() / 8 % kRows, of tile Lane() / 8 / kRows.
+  template <uint32_t kProducts>
+  struct Outputs {
+    float products[kProducts] = {};
+    uint32_t row = 0;
+  };
+  template <uint32_t kRows>
+  BERTH_CARD_ONLY void Store(const Outputs<(kRows + 3) / 4>& outputs, uint32_t tiles,
+                             const Pairs& pairs) const {
+    const bool own = a_.matrices == 1 || Lane() % 8 < 4;
+    const bool stores = pairs.there && own && outputs.row < a_.rows &&
+                        (kRows >= 4 || Lane() / 8 / kRows < tiles);
     BERTH_UNROLL
     for (uint32_t first = 0; first < kRows; first += 4) {
-      const float product = ProductOf<kRows>(sums, first);
+      const float product = outputs.products[first / 4];
       const float other = LaneXor(product, 4u);
-      const uint32_t n = first + Lane() / 8;
-      const bool stores = a_.matrices == 1 || Lane() % 8 < 4;
-      if (!stores || n >= pairs.count || row >= a_.rows) continue;
-      const uint32_t place = pairs.place + n;
+      const uint32_t n = first + Lane() / 8 % kRows;
+      if (!stores || n >= pairs.count) continue;
+      const uint32_t place = pairs.place + n, expert = pairs.unit.expert;
       if (a_.down) {
-        StorePartial(a_, unit.expert, a_.list.pairs[place], row, product);
+        StorePartial(a_, expert, a_.list.pairs[place], outputs.row, product);
       } else {
-        StoreActivation(a_, unit.expert, place, row, product, a_.matrices == 2 ? other : product,
-                        DownIsWide(a_, unit));
+        StoreActivation(a_, expert, place, outputs.row, product,
+                        a_.matrices == 2 ? other : product, DownIsWide(a_, pairs.unit));
       }
     }
   }
