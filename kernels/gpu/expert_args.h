@@ -32,8 +32,9 @@ BERTH_CARD uint32_t UnitWork(uint32_t count) {
 }
 
 struct WorkList {
-  uint32_t* unit_count = nullptr;  // and the next: one behind the other
+  uint32_t* unit_count = nullptr;  // and the next two: one behind the other
   uint32_t* wide_count = nullptr;  // of these with more pairs than PrepareArgs::wide_over
+  uint32_t* all_work = nullptr;    // of these (UnitWork)
   CardUnit* units = nullptr;
   uint32_t* pairs = nullptr;  // row * top_k + k, by place
 };

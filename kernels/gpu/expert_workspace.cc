@@ -38,8 +38,11 @@ ExpertWorkspace::ExpertWorkspace(const ExpertSizes& sizes, std::byte* base) {
   Layout layout(base);
   layout.Place(&h_arrived, uint64_t{sizes.max_units} * CeilDiv(sizes.max_ffn, 32));
   layout.Place(&turns, 2);
-  layout.Place(&list.unit_count, 2);
-  if (base != nullptr) list.wide_count = list.unit_count + 1;
+  layout.Place(&list.unit_count, 3);
+  if (base != nullptr) {
+    list.wide_count = list.unit_count + 1;
+    list.all_work = list.unit_count + 2;
+  }
   layout.Place(&list.units, sizes.max_units);
   layout.Place(&list.pairs, sizes.max_pairs);
   layout.Place(&x_bytes, sizes.max_rows, sizes.max_hidden);

@@ -9,6 +9,7 @@
 #include "kernels/gpu/expert_args.h"
 #include "kernels/gpu/quantize.h"
 #include "kernels/gpu/row_sums.h"
+#include "kernels/gpu/staging.h"
 
 namespace berth::kernels::gpu {
 
@@ -38,71 +39,64 @@ class LocalRows {
   BERTH_CARD_ONLY const ByteRows& rows() const { return rows_; }
 
  private:
-  // A thread a piece of 16 bytes, several at a time.
+  // A lane a piece of 16 bytes; a row by as many warps as there are for each.
   BERTH_CARD_ONLY void Copy(uint32_t first, uint32_t count) const {
-    constexpr uint32_t kAtOnce = 4;
     const uint32_t of_q = rows_.stride / 16, of_d = rows_.stride / 128;
     const uint32_t pieces = of_q + of_d * (rows_.halves != nullptr ? 4 : 2);
-    for (uint32_t i = ThreadIndex(); i < count * pieces; i += kAtOnce * BlockThreads()) {
-      uint32_t rows[kAtOnce];
-      BERTH_UNROLL
-      for (uint32_t n = 0; n < kAtOnce; ++n) {
-        const uint32_t at = i + n * BlockThreads();
-        rows[n] = at < count * pieces ? a_.list.pairs[first + at / pieces] / a_.top_k : 0;
-      }
-      FourWords values[kAtOnce];
-      BERTH_UNROLL
-      for (uint32_t n = 0; n < kAtOnce; ++n) {
-        const uint32_t at = i + n * BlockThreads();
-        if (at < count * pieces) values[n] = *PieceAt(a_.bytes, rows[n], at % pieces);
-      }
-      BERTH_UNROLL
-      for (uint32_t n = 0; n < kAtOnce; ++n) {
-        const uint32_t at = i + n * BlockThreads();
-        if (at < count * pieces) *PieceAt(rows_, at / pieces, at % pieces) = values[n];
+    const uint32_t warp = ThreadIndex() / kWarp, warps = BlockThreads() / kWarp;
+    uint32_t log_parts = 0;
+    while ((count << (log_parts + 1)) <= warps) ++log_parts;
+    const uint32_t parts = 1u << log_parts, part = warp & (parts - 1);
+    BERTH_NO_UNROLL
+    for (uint32_t row = warp >> log_parts; row < count; row += warps >> log_parts) {
+      const uint32_t from = a_.list.pairs[first + row] / a_.top_k;
+      BERTH_NO_UNROLL
+      for (uint32_t i = part * kWarp + Lane(); i < pieces; i += parts * kWarp) {
+        CopyPiece(PieceAt(rows_, row, i), PieceAt(a_.bytes, from, i), 0, 16);
       }
     }
+    ClosePieces();
+    WaitForPieces<0>();
   }
   // Piece `piece` of a row: those of q, d, s and halves, one behind the other.
-  BERTH_CARD_ONLY FourWords* PieceAt(const ByteRows& of, size_t row, uint32_t piece) const {
+  BERTH_CARD_ONLY uint8_t* PieceAt(const ByteRows& of, size_t row, uint32_t piece) const {
     const uint32_t of_q = rows_.stride / 16, of_d = rows_.stride / 128;
-    if (piece < of_q) return reinterpret_cast<FourWords*>(of.q) + row * of_q + piece;
+    if (piece < of_q) return reinterpret_cast<uint8_t*>(of.q) + 16 * (row * of_q + piece);
     piece -= of_q;
-    if (piece < of_d) return reinterpret_cast<FourWords*>(of.d) + row * of_d + piece;
+    if (piece < of_d) return reinterpret_cast<uint8_t*>(of.d) + 16 * (row * of_d + piece);
     piece -= of_d;
-    if (piece < of_d) return reinterpret_cast<FourWords*>(of.s) + row * of_d + piece;
-    return reinterpret_cast<FourWords*>(of.halves) + row * 2 * of_d + piece - of_d;
+    if (piece < of_d) return reinterpret_cast<uint8_t*>(of.s) + 16 * (row * of_d + piece);
+    return reinterpret_cast<uint8_t*>(of.halves) + 16 * (row * 2 * of_d + piece - of_d);
   }
 
-  // Four values a lane: 128 columns of a row by a warp.
+  // Four values a lane: 128 columns of a row by a warp. The next ones are under way meanwhile.
   BERTH_CARD_ONLY void Quantize(uint32_t first, uint32_t count) const {
-    constexpr uint32_t kAtOnce = 4;  // loads under way
     const uint32_t warps = BlockThreads() / kWarp, pieces = (a_.cols + 127) / 128;
-    for (uint32_t i = ThreadIndex() / kWarp; i < count * pieces; i += kAtOnce * warps) {
-      FourFloats x[kAtOnce];
-      BERTH_UNROLL
-      for (uint32_t n = 0; n < kAtOnce; ++n) {
-        const Piece piece = PieceOf(i + n * warps, pieces, count);
-        x[n] = {};
-        if (!piece.there) continue;
-        LoadSharedFour(a_.h + static_cast<size_t>(first + piece.row) * a_.cols + piece.col,
-                       x[n].values);
-      }
-      BERTH_UNROLL
-      for (uint32_t n = 0; n < kAtOnce; ++n) {
-        if (i + n * warps >= count * pieces) break;
-        const Piece piece = PieceOf(i + n * warps, pieces, count);
-        QuantizeBlocks(x[n].values, rows_, piece.row, piece.col / 32, piece.there);
-      }
+    uint32_t i = ThreadIndex() / kWarp;
+    Piece piece = PieceOf(i, pieces, first, count);
+    BERTH_NO_UNROLL
+    for (; i < count * pieces; i += warps) {
+      const Piece next = PieceOf(i + warps, pieces, first, count);
+      QuantizeBlocks(piece.x.values, rows_, piece.row, piece.col / 32, piece.there);
+      piece = next;
     }
   }
   struct Piece {
     uint32_t row, col;
     bool there;
+    FourFloats x;
   };
-  BERTH_CARD_ONLY Piece PieceOf(uint32_t i, uint32_t pieces, uint32_t rows) const {
-    const uint32_t row = i / pieces, col = 128 * (i - row * pieces) + 4 * Lane();
-    return {row, col, row < rows && col < a_.cols};
+  BERTH_CARD_ONLY Piece PieceOf(uint32_t i, uint32_t pieces, uint32_t first, uint32_t rows) const {
+    Piece piece;
+    piece.row = i / pieces;
+    piece.col = 128 * (i - piece.row * pieces) + 4 * Lane();
+    piece.there = piece.row < rows && piece.col < a_.cols;
+    piece.x = {};
+    if (piece.there) {
+      const size_t row = first + piece.row;
+      LoadSharedFour(a_.h + row * a_.cols + piece.col, piece.x.values);
+    }
+    return piece;
   }
 
   const ProductArgs& a_;

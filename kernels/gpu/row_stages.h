@@ -10,7 +10,8 @@
 //   uint32_t tiles() const;       // of a place's unit (DotPlace)
 //   uint32_t rows_apart() const;  // from one of a warp's tiles to its next: a multiple of 16
 //   uint32_t OutputOf(uint32_t tile) const;  // which row of its matrix the lane's is, of eight
-//   const uint8_t* MatrixOf(uint32_t unit_at) const;  // that of the lane's row; null: there is none
+//   const uint8_t* MatrixOf(uint32_t unit_at) const;  // that of the lane's row; null: there is
+//   none
 // Rows 0 to 3 and 4 to 7 lie one behind the other (or twice as far apart: row_step). The whole warp
 // calls all of these. A warp's rows of a unit all lie alike within 16 bytes.
 #ifndef BERTH_KERNELS_GPU_ROW_STAGES_H_

@@ -8,7 +8,6 @@
 #include "kernels/gpu/epilogue.h"
 #include "kernels/gpu/item_sums.h"
 #include "kernels/gpu/local_rows.h"
-#include "kernels/gpu/shares.h"
 
 namespace berth::kernels::gpu {
 
@@ -42,28 +41,31 @@ class ShareDots {
                             const LocalRows& local, const CardTable& table,
                             const RowStages<F>& stages)
       : a_(a), words_(words), units_(units), local_(local), table_(table), stages_(stages) {
-    const uint32_t outputs = a.matrices == 2 ? 4 : 8;
-    tiles_ = (a.rows + outputs * a.row_step - 1) / (outputs * a.row_step) * a.row_step;
+    const uint32_t log_rows = (a.matrices == 2 ? 2 : 3) + (a.row_step == 1 ? 0 : 1);
+    tiles_ = ((a.rows + (1u << log_rows) - 1) >> log_rows) * a.row_step;
   }
 
   // Share `share` of the tiles of the list's units from `first_unit` on. `waits`: the list is
   // there; before inputs are, WaitAndGoOn has to be called.
   BERTH_CARD_ONLY void Run(uint32_t share, uint32_t first_unit, bool waits) {
-    FindTiles(a_.list.units, first_unit, *a_.list.unit_count, tiles_, share, words_ + 1);
-    const uint32_t end = words_[2];
-    for (uint32_t at = words_[1]; at < end;) {
-      const uint32_t unit = at / tiles_;
-      SyncBlock();  // warps may still read the units before
-      if (ThreadIndex() < kDotUnits && (unit + ThreadIndex()) * tiles_ < end) {
-        units_[ThreadIndex()] = a_.list.units[unit + ThreadIndex()];
+    FindTiles(share, first_unit);
+    const uint32_t end = words_[kEnd];
+    uint32_t unit = words_[kUnit];
+    bool loaded = true;
+    for (uint32_t at = words_[kBegin]; at < end;) {
+      if (!loaded) {
+        SyncBlock();  // warps may still read the units before
+        if (ThreadIndex() < kDotUnits && (unit + ThreadIndex()) * tiles_ < end) {
+          units_[ThreadIndex()] = a_.list.units[unit + ThreadIndex()];
+        }
+        SyncBlock();
       }
-      SyncBlock();
+      loaded = false;
       const Window window = WindowOf(unit, end);
-      const uint32_t begin = at - unit * tiles_;
+      const DotPlace place(at - unit * tiles_ + ThreadIndex() / kWarp, tiles_);
       at = (unit + window.units) * tiles_ < end ? (unit + window.units) * tiles_ : end;
       const uint32_t left = at - unit * tiles_;
       for (uint32_t pair = 0; pair < window.pairs; pair += window.at_once) {
-        const DotPlace place(begin + ThreadIndex() / kWarp, tiles_);
         const ShareItems items = {a_, units_, tiles_};
         stages_.Start(items, place, left);
         if (waits) WaitAndGoOn();
@@ -74,6 +76,7 @@ class ShareDots {
         local_.Make(from, pairs < window.at_once ? pairs : window.at_once);
         RunItems(items, place, left, unit, pair, from);
       }
+      unit += window.units;
     }
     if (waits) WaitAndGoOn();
   }
@@ -82,6 +85,52 @@ class ShareDots {
   BERTH_CARD_ONLY void Close() const { stages_.Close(); }
 
  private:
+  // What of a share is in `words_`: its tiles and the unit of the first; the first word is others'.
+  static constexpr uint32_t kBegin = 1, kEnd = 2, kUnit = 3;
+
+  // The tiles of the list's units from `first` on that share `share` has, where shares are of like
+  // work, and its first units. Synchronizes in front and behind.
+  BERTH_CARD_ONLY void FindTiles(uint32_t share, uint32_t first) {
+    // All asked for together, before it is known how many units there are.
+    const CardUnit* const units = a_.list.units;
+    const uint32_t mine = first + ThreadIndex();
+    CardUnit own;
+    if (mine < a_.most_units) own = units[mine];
+    const uint32_t base = first == 0 || first >= a_.most_units ? 0 : units[first].work;
+    const uint32_t end = *a_.list.unit_count, all = *a_.list.all_work - base;
+    SyncBlock();
+    uint32_t before = own.work, count = own.count;
+    BERTH_NO_UNROLL
+    for (uint32_t at = mine; at < end;) {
+      // In parts of one.
+      const uint64_t begins = uint64_t{before - base} * GridBlocks();
+      const uint64_t work = uint64_t{UnitWork(count)} * GridBlocks();
+      BERTH_NO_UNROLL
+      for (uint32_t i = 0; i < 2; ++i) {
+        const uint64_t wanted = uint64_t{share + i} * all;
+        if (wanted < begins || wanted >= begins + work) continue;
+        words_[kBegin + i] = at * tiles_ + static_cast<uint32_t>((wanted - begins) * tiles_ / work);
+        if (i == 0) words_[kUnit] = at;
+      }
+      at += BlockThreads();
+      if (at >= end) break;
+      before = units[at].work;
+      count = units[at].count;
+    }
+    if (ThreadIndex() == 0) {
+      if (first == end) words_[kBegin] = words_[kUnit] = end * tiles_;
+      if (first == end || share + 1 == GridBlocks()) words_[kEnd] = end * tiles_;
+    }
+    SyncBlock();
+    const uint32_t unit = words_[kUnit];
+    if (mine >= unit && mine < unit + kDotUnits) units_[mine - unit] = own;
+    const uint32_t later = unit + ThreadIndex();
+    if (ThreadIndex() < kDotUnits && later >= first + BlockThreads() && later < end) {
+      units_[ThreadIndex()] = units[later];
+    }
+    SyncBlock();
+  }
+
   // Units whose pairs there is room for together; or one whose pairs come one part after the other.
   struct Window {
     uint32_t units, pairs, at_once;
@@ -90,6 +139,7 @@ class ShareDots {
     const uint32_t most = a_.local_rows < kDotPairs ? a_.local_rows : kDotPairs;
     if (units_[0].count > most) return {1, units_[0].count, most};
     uint32_t units = 0, pairs = 0;
+    BERTH_NO_UNROLL
     for (; units < kDotUnits && (unit + units) * tiles_ < end; ++units) {
       const uint32_t more = units_[units].count;
       if (more > most || pairs + more > a_.local_rows) break;
@@ -107,8 +157,7 @@ class ShareDots {
       const uint32_t left = of.count - pair, count = left < kDotPairs ? left : kDotPairs;
       const uint32_t place = of.first + pair;
       const bool there = (a_.down ? of.down : of.up) != nullptr;
-      const bool arrives =
-          there && !a_.down && a_.h_bytes.q != nullptr && pair + count == of.count;
+      const bool arrives = there && !a_.down && a_.h_bytes.q != nullptr && pair + count == of.count;
       const uint32_t first = items.FirstOutput(at.tile);
       const uint32_t of_unit = end - at.unit_at * tiles_;
       // Tiles before this one; if their outputs have to be announced, one at a time.
@@ -180,8 +229,8 @@ class ShareDots {
   BERTH_CARD_ONLY void Store(const Outputs<(kRows + 3) / 4>& outputs, uint32_t tiles,
                              const Pairs& pairs) const {
     const bool own = a_.matrices == 1 || Lane() % 8 < 4;
-    const bool stores = pairs.there && own && outputs.row < a_.rows &&
-                        (kRows >= 4 || Lane() / 8 / kRows < tiles);
+    const bool stores =
+        pairs.there && own && outputs.row < a_.rows && (kRows >= 4 || Lane() / 8 / kRows < tiles);
     BERTH_UNROLL
     for (uint32_t first = 0; first < kRows; first += 4) {
       const float product = outputs.products[first / 4];
@@ -192,8 +241,8 @@ class ShareDots {
       if (a_.down) {
         StorePartial(a_, expert, a_.list.pairs[place], outputs.row, product);
       } else {
-        StoreActivation(a_, expert, place, outputs.row, product,
-                        a_.matrices == 2 ? other : product, DownIsWide(a_, pairs.unit));
+        StoreActivation(a_, expert, place, outputs.row, product, a_.matrices == 2 ? other : product,
+                        DownIsWide(a_, pairs.unit));
       }
     }
   }

@@ -30,9 +30,10 @@ BERTH_CARD_ONLY uint32_t EndShare(const ProductArgs& a, uint32_t* word) {
   if (a.turns == nullptr) return GridBlocks();
   SyncBlock();
   if (ThreadIndex() == 0) {
+    const uint32_t next = AtomicAdd(a.turns, 1);  // under way while the others' stores are
     Fence();
     AtomicAdd(a.turns + 1, 1);
-    *word = AtomicAdd(a.turns, 1);
+    *word = next;
   }
   SyncBlock();
   const uint32_t share = *word;
@@ -40,51 +41,27 @@ BERTH_CARD_ONLY uint32_t EndShare(const ProductArgs& a, uint32_t* word) {
   return share;
 }
 
-// The tiles of a list's units [first, end) that share `share` has, to[0] up to to[1], where shares
-// are of like work. `tiles`: of a unit. Synchronizes in front and behind.
-BERTH_CARD_ONLY void FindTiles(const CardUnit* units, uint32_t first, uint32_t end, uint32_t tiles,
-                               uint32_t share, uint32_t* to) {
-  SyncBlock();
-  const uint32_t base = first < end ? units[first].work : 0;
-  const uint32_t all = first < end ? units[end - 1].work + UnitWork(units[end - 1].count) : 0;
-  for (uint32_t at = first + ThreadIndex(); at < end; at += BlockThreads()) {
-    const uint32_t before = units[at].work;
-    const uint32_t behind = at + 1 < end ? units[at + 1].work : all;
-    // In parts of one.
-    const uint64_t begins = uint64_t{before - base} * GridBlocks();
-    const uint64_t own = uint64_t{behind - before} * GridBlocks();
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 2; ++i) {
-      const uint64_t wanted = uint64_t{share + i} * (all - base);
-      if (wanted < begins || wanted >= begins + own) continue;
-      to[i] = at * tiles + static_cast<uint32_t>((wanted - begins) * tiles / own);
-    }
-  }
-  if (ThreadIndex() == 0) {
-    if (first == end) to[0] = end * tiles;
-    if (first == end || share + 1 == GridBlocks()) to[1] = end * tiles;
-  }
-  SyncBlock();
-}
-
 // y of a row, by a warp, kCols columns a lane from `col` on: products and sums rounded one by one,
 // k ascending.
 template <uint32_t kCols, uint32_t kAtOnce>
 BERTH_CARD_ONLY void SumColumns(const ProductArgs& a, uint32_t row, uint32_t col) {
   float sums[kCols] = {};
+  BERTH_NO_UNROLL
   for (uint32_t first = 0; first < a.top_k; first += kAtOnce) {
     bool there[kAtOnce];
     float weights[kAtOnce], values[kAtOnce][kCols];
     BERTH_UNROLL
     for (uint32_t k = 0; k < kAtOnce; ++k) {
       const uint32_t pair = row * a.top_k + first + k;
-      const int32_t id = first + k < a.top_k ? a.ids[pair] : kNoExpert;
+      // All asked for together: of pairs that are nobody's whatever lies there.
+      const bool is = first + k < a.top_k;
+      const int32_t id = is ? a.ids[pair] : kNoExpert;
       there[k] = id >= 0 && static_cast<uint32_t>(id) < a.experts;
-      weights[k] = !there[k] || a.weights_before ? 1.0f : a.weights[pair];
+      weights[k] = !is || a.weights_before ? 1.0f : a.weights[pair];
       const float* from = a.partials + static_cast<size_t>(pair) * a.rows + col + Lane();
       BERTH_UNROLL
       for (uint32_t i = 0; i < kCols; ++i, from += kWarp) {
-        values[k][i] = there[k] && col + i * kWarp + Lane() < a.rows ? LoadShared(from) : 0.0f;
+        values[k][i] = is && col + i * kWarp + Lane() < a.rows ? LoadShared(from) : 0.0f;
       }
     }
     BERTH_UNROLL

@@ -61,6 +61,7 @@ BERTH_CARD_ONLY void StoreUnit(const PrepareArgs& a, UnitIndex unit, uint32_t ex
   }
   a.list.units[rank.at] = to;
   AtomicAdd(a.list.unit_count, 1);
+  AtomicAdd(a.list.all_work, UnitWork(count));
   if (count > a.wide_over) AtomicAdd(a.list.wide_count, 1);
 }
 
@@ -175,7 +176,7 @@ BERTH_CARD_ONLY void ListManyPairs(const PrepareArgs& a, uint32_t* shared) {
 }
 
 BERTH_CARD_ONLY void MakeWorkList(const PrepareArgs& a, uint32_t* shared) {
-  if (ThreadIndex() < 2) a.list.unit_count[ThreadIndex()] = 0;
+  if (ThreadIndex() < 3) a.list.unit_count[ThreadIndex()] = 0;
   SyncBlock();
   if (a.units != nullptr) {
     ListWave(a, shared);
