@@ -67,10 +67,13 @@ class RowStages {
     // Of a part, what lies in front of its first row.
     if (by_part()) low_ -= Lane() % kPartRows * row_bytes();
   }
-  // The lane's row from column `col` on, once it is there.
-  BERTH_CARD_ONLY const uint8_t* Wait(uint32_t col) const {
-    WaitForStage(barriers_ + stage_, round_, a_.depth);
-    return stages_ + stage_ * stage_bytes_ + slot_ + ((low_ + BytesOf(col)) & head_mask_);
+  // The lane's row from column `col` on, once it is there: of the item, or of the unit's next one,
+  // where stages have whole rows (and there are two).
+  BERTH_CARD_ONLY const uint8_t* Wait(uint32_t col, uint32_t ahead = 0) const {
+    const bool again = stage_ + ahead >= a_.depth;
+    const uint32_t stage = stage_ + ahead - (again ? a_.depth : 0);
+    WaitForStage(barriers_ + stage, round_ + (again ? 1 : 0), a_.depth - ahead);
+    return stages_ + stage * stage_bytes_ + slot_ + ((low_ + BytesOf(col)) & head_mask_);
   }
   // It has been read.
   template <typename Items>

@@ -110,10 +110,22 @@ template <typename F, Reading kHow, uint32_t kRows>
 BERTH_CARD_ONLY void AddSmallBlocks(const uint8_t* row, uint32_t pair, uint32_t blocks,
                                     const CardTable& table, const RowInputs<kRows>& rows,
                                     float (&sums)[kRows][2]) {
-  [[maybe_unused]] constexpr int kAtOnce = kRows == 1 && !kDirect ? 2 : 1;
   uint32_t block = 2 * pair;
-#pragma unroll kAtOnce
-  for (; block + 1 < blocks; block += 8) AddPair<F, kHow, kRows>(row, block, table, rows, sums);
+  if constexpr (kRows == 1 && !kDirect) {
+    // Two in a row as one piece of code, so that the second need not wait for the first.
+    BERTH_NO_UNROLL
+    for (; block + 9 < blocks; block += 16) {
+      AddPair<F, kHow, kRows>(row, block, table, rows, sums);
+      AddPair<F, kHow, kRows>(row, block + 8, table, rows, sums);
+    }
+    if (block + 1 < blocks) {
+      AddPair<F, kHow, kRows>(row, block, table, rows, sums);
+      block += 8;
+    }
+  } else {
+    BERTH_NO_UNROLL
+    for (; block + 1 < blocks; block += 8) AddPair<F, kHow, kRows>(row, block, table, rows, sums);
+  }
   if constexpr (F::kElements == 32) {
     if (block < blocks) AddSingle<F, kHow, kRows>(row, block, table, rows, sums);
   }

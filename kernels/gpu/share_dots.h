@@ -16,10 +16,11 @@ struct ShareItems {
   const ProductArgs& a;
   const CardUnit* units;  // from that on which has number 0 in places
   uint32_t tiles_;        // of a unit
+  uint32_t rows_apart_;
 
   BERTH_CARD_ONLY uint32_t tiles() const { return tiles_; }
   BERTH_CARD_ONLY uint32_t outputs() const { return a.matrices == 2 ? 4 : 8; }
-  BERTH_CARD_ONLY uint32_t rows_apart() const { return BlockThreads() / kWarp * outputs(); }
+  BERTH_CARD_ONLY uint32_t rows_apart() const { return rows_apart_; }
   BERTH_CARD_ONLY uint32_t FirstOutput(uint32_t tile) const {
     return a.row_step == 1 ? outputs() * tile : 2 * outputs() * (tile / 2) + tile % 2;
   }
@@ -66,7 +67,8 @@ class ShareDots {
       at = (unit + window.units) * tiles_ < end ? (unit + window.units) * tiles_ : end;
       const uint32_t left = at - unit * tiles_;
       for (uint32_t pair = 0; pair < window.pairs; pair += window.at_once) {
-        const ShareItems items = {a_, units_, tiles_};
+        const ShareItems items = {a_, units_, tiles_,
+                                  BlockThreads() / kWarp * (a_.matrices == 2 ? 4 : 8)};
         stages_.Start(items, place, left);
         if (waits) WaitAndGoOn();
         waits = false;
@@ -200,20 +202,33 @@ class ShareDots {
     Outputs<(kRows + 3) / 4> outputs;
     uint32_t tiles = 0;
     uint32_t row = items.OutputOf(at->tile);
+    constexpr uint32_t kAtOnce = kItemsAtOnce<F, kRows>;
+    const uint32_t warps = BlockThreads() / kWarp;
+    const bool two = TakesTwoItems<F, kRows>(a_);
     BERTH_NO_UNROLL
-    for (; at->tile < before; at->Step(BlockThreads() / kWarp), row += items.rows_apart()) {
-      float sums[kRows][2] = {};
-      AddItem<F, kRows>(a_, local_.rows(), table_, items, inputs, &stages_, sums);
+    while (at->tile < before) {
+      float sums[kAtOnce][kRows][2] = {};
+      const uint32_t count = two && at->tile + warps < before ? 2 : 1;
+      AddItems<F, kRows>(a_, local_.rows(), table_, items, count, inputs, &stages_, sums);
       BERTH_UNROLL
-      for (uint32_t first = 0; first < kRows; first += 4) {
-        const float product = ProductOf<kRows>(sums, first);
-        if (kTiles > 1 && Lane() / 8 / kRows != tiles) continue;
-        outputs.products[first / 4] = product;
-        outputs.row = row;
+      for (uint32_t i = 0; i < kAtOnce; ++i) {
+        if (i == count) break;
+        const uint32_t item = count - 1 - i;  // the last one's sums come first
+        BERTH_UNROLL
+        for (uint32_t first = 0; first < kRows; first += 4) {
+          const float product = ProductOf<kRows>(sums[i], first);
+          if (kTiles > 1 && Lane() / 8 / kRows != tiles + item) continue;
+          outputs.products[first / 4] = product;
+          outputs.row = row + item * items.rows_apart();
+        }
       }
-      if (++tiles < kTiles) continue;
-      Store<kRows>(outputs, tiles, pairs);
-      tiles = 0;
+      tiles += count;
+      if (tiles + kAtOnce > kTiles) {
+        Store<kRows>(outputs, tiles, pairs);
+        tiles = 0;
+      }
+      at->Step(count * warps);
+      row += count * items.rows_apart();
     }
     if (kTiles > 1 && tiles != 0) Store<kRows>(outputs, tiles, pairs);
   }

@@ -48,6 +48,8 @@ TEST_P(ShareDots, GiveTheHostsBits) {
     EXPECT_TRUE(Same(got.y, want.y)) << wave;
   }
   EXPECT_EQ(step.ran.dots, 4u);
+  step.misalignment = 2;
+  EXPECT_TRUE(Same(step.RunCard(true).y, want.y));
   // Every pair of one expert: a unit of more pairs than are taken at a time.
   step.ids.assign(step.ids.size(), 1);
   const Outputs one = step.RunHost();
@@ -63,6 +65,10 @@ INSTANTIATE_TEST_SUITE_P(
         ShareCase{TensorType::kQ4_0, TensorType::kQ4_0, 3104, 96, 4, 2, 3, 3},
         ShareCase{TensorType::kIQ3_S, TensorType::kIQ4_NL, 2560, 160, 5, 1, 4, 4},
         ShareCase{TensorType::kQ2_K, TensorType::kMXFP4, 1024, 64, 6, 5, 3, 1},
+        // Rows whose last blocks are half a round: two tiles at once, or one where no other is left.
+        ShareCase{TensorType::kQ8_0, TensorType::kIQ4_NL, 416, 128, 6, 3, 3, 2},
+        ShareCase{TensorType::kQ8_0, TensorType::kQ4_0, 640, 640, 4, 2, 2, 1},
+        ShareCase{TensorType::kIQ4_NL, TensorType::kMXFP4, 384, 288, 5, 3, 2, 1},
         // Most blocks have nothing to do.
         ShareCase{TensorType::kQ4_K, TensorType::kQ5_K, 256, 256, 3, 1, 2, 150},
         ShareCase{TensorType::kQ8_0, TensorType::kIQ4_NL, 32, 32, 128, 16, 4, 5}));
