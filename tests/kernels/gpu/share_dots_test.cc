@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
         ShareCase{TensorType::kQ4_0, TensorType::kQ4_0, 3104, 96, 4, 2, 3, 3},
         ShareCase{TensorType::kIQ3_S, TensorType::kIQ4_NL, 2560, 160, 5, 1, 4, 4},
         ShareCase{TensorType::kQ2_K, TensorType::kMXFP4, 1024, 64, 6, 5, 3, 1},
-        // Rows whose last blocks are half a round: two tiles at once, or one where no other is left.
+        // Rows whose last blocks are half a round: two tiles at once, or one where that is all.
         ShareCase{TensorType::kQ8_0, TensorType::kIQ4_NL, 416, 128, 6, 3, 3, 2},
         ShareCase{TensorType::kQ8_0, TensorType::kQ4_0, 640, 640, 4, 2, 2, 1},
         ShareCase{TensorType::kIQ4_NL, TensorType::kMXFP4, 384, 288, 5, 3, 2, 1},
