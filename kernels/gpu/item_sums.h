@@ -88,7 +88,7 @@ BERTH_CARD_ONLY void AddItems(const ProductArgs& a, const ByteRows& bytes, const
             sums[0][n][h] = 0;
           }
         }
-        row = stages->Wait(0, 1);
+        row = stages->WaitForNext();
       }
       // The first item's sums are behind the second's.
       if (count == 2) {

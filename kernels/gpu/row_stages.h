@@ -69,19 +69,19 @@ class RowStages {
   }
   // The lane's row from column `col` on, once it is there: of the item, or of the unit's next one,
   // where stages have whole rows (and there are two).
-  BERTH_CARD_ONLY const uint8_t* Wait(uint32_t col, uint32_t ahead = 0) const {
-    const bool again = stage_ + ahead >= a_.depth;
-    const uint32_t stage = stage_ + ahead - (again ? a_.depth : 0);
-    WaitForStage(barriers_ + stage, round_ + (again ? 1 : 0), a_.depth - ahead);
-    return stages_ + stage * stage_bytes_ + slot_ + ((low_ + BytesOf(col)) & head_mask_);
+  BERTH_CARD_ONLY const uint8_t* Wait(uint32_t col) const { return Wait(stage_, round_, 0, col); }
+  BERTH_CARD_ONLY const uint8_t* WaitForNext() const {
+    const bool again = stage_ + 1 == a_.depth;
+    return Wait(again ? 0 : stage_ + 1, again ? round_ + 1 : round_, 1, 0);
   }
   // It has been read.
   template <typename Items>
   BERTH_CARD_ONLY void Next(const Items& items) {
     SyncWarp();
     Fill(items, stage_);
-    stage_ = stage_ + 1 < a_.depth ? stage_ + 1 : 0;
-    round_ += stage_ == 0 ? 1 : 0;
+    const bool again = stage_ + 1 == a_.depth;
+    stage_ = again ? 0 : stage_ + 1;
+    if (again) ++round_;
   }
 
  private:
@@ -90,6 +90,12 @@ class RowStages {
   BERTH_CARD_ONLY bool by_part() const { return a_.part_bytes != 0; }
   BERTH_CARD_ONLY uint32_t row_bytes() const { return static_cast<uint32_t>(a_.row_bytes[0]); }
 
+  // `ahead`: stages that have been filled before this one and are not empty.
+  BERTH_CARD_ONLY const uint8_t* Wait(uint32_t stage, uint32_t round, uint32_t ahead,
+                                      uint32_t col) const {
+    WaitForStage(barriers_ + stage, round, a_.depth - ahead);
+    return stages_ + stage * stage_bytes_ + slot_ + ((low_ + BytesOf(col)) & head_mask_);
+  }
   BERTH_CARD_ONLY static uint32_t BytesOf(uint32_t cols) { return cols / F::kElements * F::kBytes; }
   // Whether decoders cannot read an item's rows where they lie; then they are moved to a multiple
   // of 16 as they come. Each lane with a row of its own.

@@ -222,15 +222,13 @@ class ShareDots {
           outputs.row = row + item * items.rows_apart();
         }
       }
-      tiles += count;
-      if (tiles + kAtOnce > kTiles) {
-        Store<kRows>(outputs, tiles, pairs);
-        tiles = 0;
-      }
       at->Step(count * warps);
       row += count * items.rows_apart();
+      tiles += count;
+      if (tiles + kAtOnce <= kTiles && at->tile < before) continue;
+      Store<kRows>(outputs, tiles, pairs);
+      tiles = 0;
     }
-    if (kTiles > 1 && tiles != 0) Store<kRows>(outputs, tiles, pairs);
   }
 
   // What waits for a lane: products of one weight row with pair Lane() / 8 and those 4 apart, of
