@@ -63,7 +63,9 @@ class ShareDots {
       }
       loaded = false;
       const Window window = WindowOf(unit, end);
-      const DotPlace place(at - unit * tiles_ + ThreadIndex() / kWarp, tiles_);
+      DotPlace place;
+      place.Step(at - unit * tiles_ + ThreadIndex() / kWarp);
+      place.Settle(tiles_);
       at = (unit + window.units) * tiles_ < end ? (unit + window.units) * tiles_ : end;
       const uint32_t left = at - unit * tiles_;
       for (uint32_t pair = 0; pair < window.pairs; pair += window.at_once) {

@@ -58,8 +58,8 @@ BERTH_CARD_ONLY void CopyBulk([[maybe_unused]] uint8_t* to, [[maybe_unused]] con
   if (whole == 0) return;
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(SharedAddress(to - head)),
-      "l"(from - head), "r"(whole), "r"(SharedAddress(full))
+          "r"(SharedAddress(to) & ~15u),
+      "l"(reinterpret_cast<uintptr_t>(from) & ~uintptr_t{15}), "r"(whole), "r"(SharedAddress(full))
       : "memory");
 #endif
 }
