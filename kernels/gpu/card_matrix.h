@@ -67,24 +67,24 @@ BERTH_CARD_ONLY void MultiplyAdd(float (&sums)[4], const uint32_t (&a)[4], const
 }
 
 // b lies in shared memory: BF16, eight of a row at a time (16 bytes), those of eight rows one after
-// the other; the next eight columns of the eight rows behind these 128 bytes, the next eight rows
+// the other; the next eight columns of the eight rows kPiece bytes behind, the next eight rows
 // kApart bytes behind.
 // Tiles of eight rows that there are sums for: of the one or the other.
 inline constexpr uint32_t kMatrixMostTiles = 14, kMatrixFewTiles = 4;
 
 // Of b, for two steps: what a lane holds of rows 8 tile on.
-template <uint32_t kApart>
+template <uint32_t kApart, uint32_t kPiece>
 BERTH_CARD_ONLY void LoadMatrices(const uint8_t* b, uint32_t tile, uint32_t step,
                                   uint32_t (&words)[4]) {
-  const uint8_t* const at = b + tile * kApart + 2 * step * 128;
+  const uint8_t* const at = b + tile * kApart + 2 * step * kPiece;
 #if defined(BERTH_ON_NVIDIA) && __CUDA_ARCH__ >= 800
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(SharedAddress(at) + Lane() * 16)
+               : "r"(SharedAddress(at) + Lane() / 8 * kPiece + Lane() % 8 * 16)
                : "memory");
 #else
   for (uint32_t i = 0; i < 4; ++i) {
-    std::memcpy(&words[i], at + i * 128 + Lane() * 4, sizeof(words[i]));
+    std::memcpy(&words[i], at + i * kPiece + Lane() * 4, sizeof(words[i]));
   }
 #endif
 }
@@ -148,37 +148,38 @@ BERTH_WARPGROUP_PRODUCT(14, 12, 96, BERTH_SUMS_12, BERTH_ALL_SUMS_14, BERTH_BEHI
 BERTH_WARPGROUP_PRODUCT(14, 13, 104, BERTH_SUMS_13, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 BERTH_WARPGROUP_PRODUCT(14, 14, 112, BERTH_SUMS_14, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 
-// Where matrices of 8 rows of 16 bytes lie, in pieces of 16 bytes: 8 apart along columns, by kApart
-// along rows. Sums of the lower half never carry.
+// Where matrices of 8 rows of 16 bytes lie, in pieces of 16 bytes: by kPiece apart along columns,
+// by kApart along rows. Sums of the lower half never carry.
 template <uint32_t kApart>
 BERTH_CARD_ONLY uint64_t WarpgroupOperand(uint32_t lower) {
   return static_cast<uint64_t>(kApart >> 4) << 32 | lower;
 }
-template <uint32_t kTiles, uint32_t kApart, uint32_t kMost, uint32_t kSteps>
+template <uint32_t kTiles, uint32_t kApart, uint32_t kPiece, uint32_t kMost, uint32_t kSteps>
 BERTH_CARD_ONLY void WarpgroupProducts(float (&sums)[kMost][4], const uint32_t (&a)[kSteps][4],
                                        uint32_t b) {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   BERTH_UNROLL
   for (uint32_t step = 0; step < kSteps; ++step) {
     WarpgroupProduct<kMost, kTiles>::Add(sums, a[step],
-                                         WarpgroupOperand<kApart>(b + step * (256 >> 4)));
+                                         WarpgroupOperand<kApart>(b + step * (2 * kPiece >> 4)));
   }
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 // Of kFirst to kLast tiles: by comparisons, since a jump by a table takes longer. Two tiles are
 // told apart first.
-template <uint32_t kFirst, uint32_t kLast, uint32_t kApart, uint32_t kMost, uint32_t kSteps>
+template <uint32_t kFirst, uint32_t kLast, uint32_t kApart, uint32_t kPiece, uint32_t kMost,
+          uint32_t kSteps>
 BERTH_CARD_ONLY void SomeWarpgroupProducts(float (&sums)[kMost][4], const uint32_t (&a)[kSteps][4],
                                            uint32_t b, uint32_t tiles) {
   if constexpr (kFirst == kLast) {
-    WarpgroupProducts<kFirst, kApart>(sums, a, b);
+    WarpgroupProducts<kFirst, kApart, kPiece>(sums, a, b);
   } else {
     constexpr uint32_t kCount = kLast - kFirst + 1;
     constexpr uint32_t kSecond = kFirst + (kFirst == 2 || kCount < 4 ? 1 : kCount / 4 * 2);
     if (tiles < kSecond) {
-      SomeWarpgroupProducts<kFirst, kSecond - 1, kApart>(sums, a, b, tiles);
+      SomeWarpgroupProducts<kFirst, kSecond - 1, kApart, kPiece>(sums, a, b, tiles);
     } else {
-      SomeWarpgroupProducts<kSecond, kLast, kApart>(sums, a, b, tiles);
+      SomeWarpgroupProducts<kSecond, kLast, kApart, kPiece>(sums, a, b, tiles);
     }
   }
 }
@@ -187,14 +188,14 @@ BERTH_CARD_ONLY void SomeWarpgroupProducts(float (&sums)[kMost][4], const uint32
 // sums[i] += a * b for `tiles` tiles of eight rows of b (two at least), kSteps times 16 columns, in
 // the order of the columns. Sums and a are in use until the products have ended. By all of the four
 // warps that make a multiple of four, with the same b and `tiles`.
-template <uint32_t kApart, uint32_t kMost, uint32_t kSteps>
+template <uint32_t kApart, uint32_t kPiece, uint32_t kMost, uint32_t kSteps>
 BERTH_CARD_ONLY void BeginProducts(float (&sums)[kMost][4], const uint32_t (&a)[kSteps][4],
                                    const uint8_t* b, uint32_t at, uint32_t tiles) {
 #if BERTH_HAS_WARPGROUP_MATRICES
-  uint32_t first = SharedAddress(b) >> 4 | (128 >> 4) << 16;
+  uint32_t first = SharedAddress(b) >> 4 | (kPiece >> 4) << 16;
   // Else all these operands are made in front of a loop, and wait in memory.
   asm volatile("" : "+r"(first));
-  SomeWarpgroupProducts<2, kMost, kApart>(sums, a, first + (at >> 4), tiles);
+  SomeWarpgroupProducts<2, kMost, kApart, kPiece>(sums, a, first + (at >> 4), tiles);
 #else
   static_assert(kSteps % 2 == 0);
   BERTH_UNROLL
@@ -203,7 +204,7 @@ BERTH_CARD_ONLY void BeginProducts(float (&sums)[kMost][4], const uint32_t (&a)[
     BERTH_UNROLL
     for (uint32_t step = 0; step < kSteps; step += 2) {
       uint32_t words[4];
-      LoadMatrices<kApart>(b + at, tile, step, words);
+      LoadMatrices<kApart, kPiece>(b + at, tile, step, words);
       MultiplyAdd(sums[tile], a[step], {words[0], words[1]});
       MultiplyAdd(sums[tile], a[step + 1], {words[2], words[3]});
     }

@@ -301,7 +301,7 @@ class WideBlock {
     if constexpr (kFew) {
       // Four pieces of eight rows by a warp, so that all copy as much as each other.
       for (uint32_t copy = warp_; copy < 4 * groups; copy += Warps()) {
-        const uint32_t pair = copy / 4 * 8 + Lane() / 4, piece = copy % 4 * 4 + Lane() % 4;
+        const uint32_t pair = copy / 4 * 8 + InputRow(), piece = copy % 4 * 4 + Lane() % 4;
         CopyPiece(inputs_ + WideInputAt<kStages>(stage, piece, pair),
                   InputPiece(job, pair, step, piece), 0, 16);
       }
@@ -310,7 +310,7 @@ class WideBlock {
     // A thread copies every fourth piece of a row, so that it looks up one place and all copies go
     // by the same address: one that is overwritten next would have to be waited for.
     const uint32_t piece = ThreadIndex() % 4;
-    for (uint32_t pair = ThreadIndex() / 4; pair < 8 * groups; pair += BlockThreads() / 4) {
+    for (uint32_t pair = 8 * warp_ + InputRow(); pair < 8 * groups; pair += 8 * Warps()) {
       const uint8_t* const from = InputPiece(job, pair, step, piece);
       uint8_t* const to = inputs_ + WideInputAt<kStages>(stage, piece, pair);
       BERTH_UNROLL
@@ -319,6 +319,9 @@ class WideBlock {
       }
     }
   }
+  // Which of eight rows the lane copies pieces of. Eight lanes that are served together copy four
+  // pieces of each of two rows, four rows apart: these lie in different banks.
+  BERTH_CARD_ONLY static uint32_t InputRow() { return Lane() / 8 + Lane() / 4 % 2 * 4; }
   BERTH_CARD_ONLY const uint8_t* InputPiece(const WideJob& job, uint32_t pair, uint32_t step,
                                             uint32_t piece) const {
     return reinterpret_cast<const uint8_t*>(a_.wide.at) + size_t{16} * job.inputs[pair] +
@@ -401,7 +404,7 @@ class WideBlock {
                              float (&sums)[kTiles][4]) const {
     const uint32_t tiles = FromLane(Job(number).tiles, 0);
     const uint8_t* const stages = inputs_ + (kFew ? half_ * 2 * kWideStageBytes : 0);
-    BeginProducts<kStages * kWideStageBytes>(
+    BeginProducts<kStages * kWideStageBytes, kWidePieceBytes>(
         sums, operands, stages, WideInputAt<kStages>(kStep, 2 * kPart * kNumber, 0), tiles);
   }
   // A step's products but for the first, which are under way; these are then. Weights are taken

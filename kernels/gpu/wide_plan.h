@@ -44,9 +44,10 @@ constexpr uint32_t WideSlotBytes(uint32_t block_bytes, uint32_t block_weights) {
   return (((kWideWeightColumns / block_weights * block_bytes + 30) / 16) | 1) * 16;
 }
 // Activations: 16 pieces of 16 bytes of a row in a stage. The same piece of eight rows is what a
-// matrix instruction reads at once; a group of eight rows has its stages one behind the other, so
-// that everything is a constant apart, however many groups there are.
-inline constexpr uint32_t kWidePieceBytes = 8 * 16;
+// matrix instruction reads at once, 128 bytes; the next piece's lie 16 bytes more behind, so that
+// pieces of a row lie in different banks. A group of eight rows has its stages one behind the
+// other: everything is a constant apart, however many groups there are.
+inline constexpr uint32_t kWidePieceBytes = 8 * 16 + 16;
 inline constexpr uint32_t kWideStageBytes = 16 * kWidePieceBytes;
 inline constexpr uint32_t kWideStages = 2, kWideFewStages = 4;
 template <uint32_t kStages>
