@@ -28,21 +28,6 @@ BERTH_CARD_ONLY float WithSiblings(const ProductArgs& a, uint32_t matrix, uint32
   return ApplySiblings(product, weight, scale, bias);
 }
 
-// Activate of four values; their chains are under way together where it is the usual one.
-BERTH_CARD void ActivateFour(Activation activation, float alpha, float limit,
-                             const float (&gate)[4], const float (&up)[4], float (&to)[4]) {
-  if (activation != Activation::kSiluGate) {
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) to[i] = Activate(activation, alpha, limit, gate[i], up[i]);
-    return;
-  }
-  float below[4];
-  BERTH_UNROLL
-  for (uint32_t i = 0; i < 4; ++i) below[i] = Add(1.0f, Exp(-gate[i]));
-  BERTH_UNROLL
-  for (uint32_t i = 0; i < 4; ++i) to[i] = Canonical(Mul(Div(gate[i], below[i]), up[i]));
-}
-
 // One output of gate and up, behind the activation. `wide`: down takes the pair's unit wide.
 BERTH_CARD_ONLY void StoreHiddenValue(const ProductArgs& a, uint32_t place, uint32_t row, float h,
                                       bool wide) {
@@ -51,8 +36,7 @@ BERTH_CARD_ONLY void StoreHiddenValue(const ProductArgs& a, uint32_t place, uint
     return;
   }
   StoreWide(a.h_wide, place, row, h);
-  if (row + 1 != a.rows) return;
-  for (uint32_t col = a.rows; col % kWideColumns != 0; ++col) StoreWide(a.h_wide, place, col, 0.0f);
+  if (row + 1 == a.rows) ClearBehind(a.h_wide, place, a.rows);
 }
 
 // Products of gate and up (of up twice, where there is no gate) of one output and pair. `weight`:

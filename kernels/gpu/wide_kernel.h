@@ -17,10 +17,10 @@
 #define BERTH_KERNELS_GPU_WIDE_KERNEL_H_
 
 #include "kernels/gpu/card_matrix.h"
-#include "kernels/gpu/epilogue.h"
 #include "kernels/gpu/tile_stages.h"
 #include "kernels/gpu/wide_plan.h"
 #include "kernels/gpu/wide_rows.h"
+#include "kernels/gpu/wide_store.h"
 #include "kernels/gpu/wide_weights.h"
 
 namespace berth::kernels::gpu {
@@ -117,7 +117,7 @@ class WideBlock {
         EndChunk(0, &weights, first);
       }
       ReadSums(sums);
-      Store(Job(number), sums);
+      WideStore<kTiles>(a_, Job(number), OutputOf(Job(number))).Store(sums);
     }
     WaitForPieces<0>();
     FenceBeforeBulkCopies();
@@ -439,119 +439,6 @@ class WideBlock {
       weights.rows[r].template Take<kQuarter>(lookups_, words);
       BERTH_UNROLL
       for (uint32_t i = 0; i < 4; ++i) to[kFirst + i / 2][2 * (i % 2) + r] = words[i];
-    }
-  }
-
-  // What becomes of the lane's two weight rows' products: rows `row` of gate and of up, or `row`
-  // and `row` + 8 of one matrix.
-  struct Outputs {
-    uint32_t row;
-    float scales[2], biases[2];
-  };
-  BERTH_CARD_ONLY Outputs OutputsOf(const WideJob& job) const {
-    Outputs to;
-    to.row = OutputOf(job) + Lane() / 4;
-    BERTH_UNROLL
-    for (uint32_t r = 0; r < 2; ++r) {
-      const bool second = a_.matrices == 2 && r == 1;
-      const float* const scales = second ? a_.scale[1] : a_.scale[0];
-      const float* const biases = second ? a_.bias[1] : a_.bias[0];
-      const uint32_t row = a_.matrices == 2 ? to.row : to.row + 8 * r;
-      to.scales[r] = scales == nullptr ? 1.0f : scales[job.expert];
-      to.biases[r] = biases == nullptr || row >= a_.rows
-                         ? 0.0f
-                         : biases[static_cast<size_t>(job.expert) * a_.rows + row];
-    }
-    return to;
-  }
-  // Four pairs at a time, so that what is made of one need not wait for what is made of another.
-  // Behind the job's last pair lies that pair again.
-  struct Pairs {
-    uint32_t numbers[4];  // of the job's
-    bool there[4];
-  };
-  BERTH_CARD_ONLY void Store(const WideJob& job, float (&sums)[kTiles][4]) {
-    if (job.weights == kNoWeightRows || OutputOf(job) + Lane() / 4 >= a_.rows) return;
-    const Outputs to = OutputsOf(job);
-    if (a_.down) {
-      ForFourPairs(job, sums, [&](const Pairs& pairs, float(&one)[4], float(&other)[4]) {
-        StorePartials(job, to, pairs, one, other);
-      });
-    } else {
-      ForFourPairs(job, sums, [&](const Pairs& pairs, float(&one)[4], float(&other)[4]) {
-        StoreActivations(job, to, pairs, one, other);
-      });
-    }
-  }
-  // The job's pairs that the lane has sums of, both rows'.
-  template <typename Do>
-  BERTH_CARD_ONLY static void ForFourPairs(const WideJob& job, float (&sums)[kTiles][4],
-                                           const Do& make) {
-    const uint32_t pairs = job.pairs;
-    uint32_t first = Lane() % 4 * 2;
-    BERTH_NO_UNROLL
-    for (;;) {
-      Pairs four;
-      float one[4], other[4];
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 4; ++i) {
-        const uint32_t n = first + i / 2 * 8 + i % 2;
-        four.there[i] = n < pairs;
-        four.numbers[i] = n < pairs ? n : pairs - 1;
-        one[i] = sums[i / 2][i % 2];
-        other[i] = sums[i / 2][2 + i % 2];
-      }
-      make(four, one, other);
-      first += 16;
-      if (first >= pairs) return;
-      // The sums move up, so that they stay registers though this is a loop.
-      BERTH_UNROLL
-      for (uint32_t tile = 0; tile + 2 < kTiles; ++tile) {
-        BERTH_UNROLL
-        for (uint32_t i = 0; i < 4; ++i) sums[tile][i] = sums[tile + 2][i];
-      }
-    }
-  }
-  BERTH_CARD_ONLY void StorePartials(const WideJob& job, const Outputs& to, const Pairs& pairs,
-                                     const float (&one)[4], const float (&other)[4]) const {
-    float* partials[4];
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) {
-      const size_t pair = job.numbers[pairs.numbers[i]];
-      partials[i] = a_.partials + pair * a_.rows + to.row;
-    }
-    const bool other_there = to.row + 8 < a_.rows;
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) {
-      const float first = ApplySiblings(one[i], 1.0f, to.scales[0], to.biases[0]);
-      const float second = ApplySiblings(other[i], 1.0f, to.scales[1], to.biases[1]);
-      if (pairs.there[i]) partials[i][0] = first;
-      if (pairs.there[i] && other_there) partials[i][8] = second;
-    }
-  }
-  BERTH_CARD_ONLY void StoreActivations(const WideJob& job, const Outputs& to, const Pairs& pairs,
-                                        float (&one)[4], float (&other)[4]) const {
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) {
-      const float weight = a_.weights_before ? a_.weights[job.numbers[pairs.numbers[i]]] : 1.0f;
-      one[i] = ApplySiblings(one[i], weight, to.scales[0], to.biases[0]);
-      other[i] = ApplySiblings(other[i], weight, to.scales[1], to.biases[1]);
-    }
-    const bool gated = a_.matrices == 2, wide = job.count > a_.h_wide_over;
-    const uint32_t first = job.first + job.pair;
-    // Without gates rows `row` and `row` + 8 are of the same matrix.
-    for (uint32_t row = to.row; row < a_.rows; row += 8) {
-      float up[4], h[4];
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 4; ++i) up[i] = gated ? other[i] : one[i];
-      ActivateFour(a_.activation, a_.alpha, a_.limit, one, up, h);
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 4; ++i) {
-        if (pairs.there[i]) StoreHiddenValue(a_, first + pairs.numbers[i], row, h[i], wide);
-      }
-      if (gated || row != to.row) return;
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 4; ++i) one[i] = other[i];
     }
   }
 

@@ -25,6 +25,11 @@ BERTH_CARD void StoreWide(const WideRows& rows, uint32_t row, uint32_t col, floa
       static_cast<uint16_t>(Bfloat16Pair(value, 0.0f));
 }
 
+// The rest of a row behind its last column.
+BERTH_CARD void ClearBehind(const WideRows& rows, uint32_t row, uint32_t cols) {
+  for (uint32_t col = cols; col % kWideColumns != 0; ++col) StoreWide(rows, row, col, 0.0f);
+}
+
 }  // namespace berth::kernels::gpu
 
 #endif  // BERTH_KERNELS_GPU_WIDE_ROWS_H_
