@@ -44,9 +44,7 @@ class WideStore {
     if (usual) {
       StoreUsualActivations(siblings, sums);
     } else if (a_.down) {
-      ForFourPairs(sums, [&](const Pairs& pairs, float(&one)[4], float(&other)[4]) {
-        StorePartials(siblings, pairs, one, other);
-      });
+      StorePartials(siblings, sums);
     } else {
       ForFourPairs(sums, [&](const Pairs& pairs, float(&one)[4], float(&other)[4]) {
         StoreActivations(siblings, pairs, one, other);
@@ -108,6 +106,26 @@ class WideStore {
     }
   }
 
+  BERTH_CARD_ONLY void StorePartials(const Siblings& to, const float (&sums)[kTiles][4]) const {
+    const uint32_t pairs = job_.pairs, of_other = row_ + 8 < a_.rows ? pairs : 0;
+    float* const rows = a_.partials + row_;
+    const uint32_t* const numbers = job_.numbers + Lane() % 4 * 2;
+    uint32_t pair = Lane() % 4 * 2;
+    BERTH_UNROLL
+    for (uint32_t tile = 0; tile < kTiles; ++tile, pair += 8) {
+      if (tile % 2 == 0 && 8 * tile >= pairs) break;
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < 2; ++i) {
+        // Behind the last pair there is one, too.
+        float* const at = rows + static_cast<size_t>(numbers[8 * tile + i]) * a_.rows;
+        const float first = ApplySiblings(sums[tile][i], 1.0f, to.scales[0], to.biases[0]);
+        const float second = ApplySiblings(sums[tile][2 + i], 1.0f, to.scales[1], to.biases[1]);
+        if (pair + i < pairs) at[0] = first;
+        if (pair + i < of_other) at[8] = second;
+      }
+    }
+  }
+
   // Four pairs at a time, so that what is made of one need not wait for what is made of another.
   // Behind the job's last pair lies that pair again.
   struct Pairs {
@@ -140,23 +158,6 @@ class WideStore {
         BERTH_UNROLL
         for (uint32_t i = 0; i < 4; ++i) sums[tile][i] = sums[tile + 2][i];
       }
-    }
-  }
-  BERTH_CARD_ONLY void StorePartials(const Siblings& to, const Pairs& pairs, const float (&one)[4],
-                                     const float (&other)[4]) const {
-    float* partials[4];
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) {
-      const size_t pair = job_.numbers[pairs.numbers[i]];
-      partials[i] = a_.partials + pair * a_.rows + row_;
-    }
-    const bool other_there = row_ + 8 < a_.rows;
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) {
-      const float first = ApplySiblings(one[i], 1.0f, to.scales[0], to.biases[0]);
-      const float second = ApplySiblings(other[i], 1.0f, to.scales[1], to.biases[1]);
-      if (pairs.there[i]) partials[i][0] = first;
-      if (pairs.there[i] && other_there) partials[i][8] = second;
     }
   }
   BERTH_CARD_ONLY void StoreActivations(const Siblings& to, const Pairs& pairs, float (&one)[4],
