@@ -119,33 +119,20 @@ BERTH_CARD_ONLY void LoadMatrices(const uint8_t* b, uint32_t tile, uint32_t step
 template <uint32_t kMost, uint32_t kTiles>
 struct WarpgroupProduct;
 #define BERTH_SUMS_2 "%0, %1, %2, %3, %4, %5, %6, %7"
-#define BERTH_SUMS_3 BERTH_SUMS_2 ", %8, %9, %10, %11"
-#define BERTH_SUMS_4 BERTH_SUMS_3 ", %12, %13, %14, %15"
-#define BERTH_SUMS_5 BERTH_SUMS_4 ", %16, %17, %18, %19"
-#define BERTH_SUMS_6 BERTH_SUMS_5 ", %20, %21, %22, %23"
-#define BERTH_SUMS_7 BERTH_SUMS_6 ", %24, %25, %26, %27"
-#define BERTH_SUMS_8 BERTH_SUMS_7 ", %28, %29, %30, %31"
-#define BERTH_SUMS_9 BERTH_SUMS_8 ", %32, %33, %34, %35"
-#define BERTH_SUMS_10 BERTH_SUMS_9 ", %36, %37, %38, %39"
-#define BERTH_SUMS_11 BERTH_SUMS_10 ", %40, %41, %42, %43"
-#define BERTH_SUMS_12 BERTH_SUMS_11 ", %44, %45, %46, %47"
-#define BERTH_SUMS_13 BERTH_SUMS_12 ", %48, %49, %50, %51"
-#define BERTH_SUMS_14 BERTH_SUMS_13 ", %52, %53, %54, %55"
+#define BERTH_SUMS_4 BERTH_SUMS_2 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define BERTH_SUMS_6 BERTH_SUMS_4 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define BERTH_SUMS_8 BERTH_SUMS_6 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define BERTH_SUMS_10 BERTH_SUMS_8 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define BERTH_SUMS_12 BERTH_SUMS_10 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define BERTH_SUMS_14 BERTH_SUMS_12 ", %48, %49, %50, %51, %52, %53, %54, %55"
 BERTH_WARPGROUP_PRODUCT(4, 2, 16, BERTH_SUMS_2, BERTH_ALL_SUMS_4, BERTH_BEHIND_4)
-BERTH_WARPGROUP_PRODUCT(14, 2, 16, BERTH_SUMS_2, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
-BERTH_WARPGROUP_PRODUCT(4, 3, 24, BERTH_SUMS_3, BERTH_ALL_SUMS_4, BERTH_BEHIND_4)
-BERTH_WARPGROUP_PRODUCT(14, 3, 24, BERTH_SUMS_3, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 BERTH_WARPGROUP_PRODUCT(4, 4, 32, BERTH_SUMS_4, BERTH_ALL_SUMS_4, BERTH_BEHIND_4)
+BERTH_WARPGROUP_PRODUCT(14, 2, 16, BERTH_SUMS_2, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 BERTH_WARPGROUP_PRODUCT(14, 4, 32, BERTH_SUMS_4, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
-BERTH_WARPGROUP_PRODUCT(14, 5, 40, BERTH_SUMS_5, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 BERTH_WARPGROUP_PRODUCT(14, 6, 48, BERTH_SUMS_6, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
-BERTH_WARPGROUP_PRODUCT(14, 7, 56, BERTH_SUMS_7, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 BERTH_WARPGROUP_PRODUCT(14, 8, 64, BERTH_SUMS_8, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
-BERTH_WARPGROUP_PRODUCT(14, 9, 72, BERTH_SUMS_9, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 BERTH_WARPGROUP_PRODUCT(14, 10, 80, BERTH_SUMS_10, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
-BERTH_WARPGROUP_PRODUCT(14, 11, 88, BERTH_SUMS_11, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 BERTH_WARPGROUP_PRODUCT(14, 12, 96, BERTH_SUMS_12, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
-BERTH_WARPGROUP_PRODUCT(14, 13, 104, BERTH_SUMS_13, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 BERTH_WARPGROUP_PRODUCT(14, 14, 112, BERTH_SUMS_14, BERTH_ALL_SUMS_14, BERTH_BEHIND_14)
 
 // Where matrices of 8 rows of 16 bytes lie, in pieces of 16 bytes: by kPiece apart along columns,
@@ -165,8 +152,7 @@ BERTH_CARD_ONLY void WarpgroupProducts(float (&sums)[kMost][4], const uint32_t (
   }
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Of kFirst to kLast tiles: by comparisons, since a jump by a table takes longer. Two tiles are
-// told apart first.
+// Of kFirst to kLast tiles, an even number: by comparisons, since a jump by a table takes longer.
 template <uint32_t kFirst, uint32_t kLast, uint32_t kApart, uint32_t kPiece, uint32_t kMost,
           uint32_t kSteps>
 BERTH_CARD_ONLY void SomeWarpgroupProducts(float (&sums)[kMost][4], const uint32_t (&a)[kSteps][4],
@@ -174,10 +160,9 @@ BERTH_CARD_ONLY void SomeWarpgroupProducts(float (&sums)[kMost][4], const uint32
   if constexpr (kFirst == kLast) {
     WarpgroupProducts<kFirst, kApart, kPiece>(sums, a, b);
   } else {
-    constexpr uint32_t kCount = kLast - kFirst + 1;
-    constexpr uint32_t kSecond = kFirst + (kFirst == 2 || kCount < 4 ? 1 : kCount / 4 * 2);
+    constexpr uint32_t kSecond = kFirst + ((kLast - kFirst) / 2 + 1) / 2 * 2;
     if (tiles < kSecond) {
-      SomeWarpgroupProducts<kFirst, kSecond - 1, kApart, kPiece>(sums, a, b, tiles);
+      SomeWarpgroupProducts<kFirst, kSecond - 2, kApart, kPiece>(sums, a, b, tiles);
     } else {
       SomeWarpgroupProducts<kSecond, kLast, kApart, kPiece>(sums, a, b, tiles);
     }
@@ -185,9 +170,9 @@ BERTH_CARD_ONLY void SomeWarpgroupProducts(float (&sums)[kMost][4], const uint32
 }
 #endif
 
-// sums[i] += a * b for `tiles` tiles of eight rows of b (two at least), kSteps times 16 columns, in
-// the order of the columns. Sums and a are in use until the products have ended. By all of the four
-// warps that make a multiple of four, with the same b and `tiles`.
+// sums[i] += a * b for `tiles` tiles of eight rows of b (an even number), kSteps times 16 columns,
+// in the order of the columns. Sums and a are in use until the products have ended. By all of the
+// four warps that make a multiple of four, with the same b and `tiles`.
 template <uint32_t kApart, uint32_t kPiece, uint32_t kMost, uint32_t kSteps>
 BERTH_CARD_ONLY void BeginProducts(float (&sums)[kMost][4], const uint32_t (&a)[kSteps][4],
                                    const uint8_t* b, uint32_t at, uint32_t tiles) {

@@ -167,6 +167,15 @@ BERTH_CARD_ONLY void LoadSharedFour(const float* at, float (&to)[4]) {
 }
 
 BERTH_CARD_ONLY uint32_t Lane() { return ThreadIndex() % kWarp; }
+// The same word, which compilers know nothing about: it stays in a register. By whole warps.
+BERTH_CARD_ONLY uint32_t KeptWord(uint32_t word) { return LaneXor(word, 0); }
+// The same word; what is made of it is not made before.
+BERTH_CARD_ONLY uint32_t MadeHere(uint32_t word) {
+#if defined(BERTH_ON_NVIDIA)
+  asm volatile("" : "+r"(word));
+#endif
+  return word;
+}
 BERTH_CARD_ONLY float LaneXor(float value, uint32_t lanes) {
   return FloatOf(LaneXor(BitsOf(value), lanes));
 }

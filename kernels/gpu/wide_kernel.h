@@ -43,11 +43,9 @@ class WideBlock {
  public:
   // `other_table`: kOtherTableBytes<F>, and behind it kWideTableBytes<F> and WideSharedBytes.
   BERTH_CARD_ONLY WideBlock(const ProductArgs& a, uint32_t* other_table, const CardTable& table)
-      : a_(a), table_(table) {
-    if constexpr (kHasWidePoints<F>) {
-      FillWideTables<F>(other_table, ThreadIndex(), BlockThreads());
-      lookups_ = WideLookupsOf<F>(other_table, Lane());
-    }
+      : a_(a), table_(table), wide_table_(other_table) {
+    thread_ = KeptWord(MadeHere(ThreadIndex()));
+    if constexpr (kHasWidePoints<F>) FillWideTables<F>(other_table, thread_, BlockThreads());
     uint8_t* const shared =
         reinterpret_cast<uint8_t*>(other_table) + kOtherTableBytes<F> + kWideTableBytes<F>;
     static_assert((kOtherTableBytes<F> + kWideTableBytes<F>) % 128 == 0);
@@ -55,7 +53,6 @@ class WideBlock {
     jobs_ = reinterpret_cast<WideJob*>(shared);
     inputs_ = shared + kWideJobs * sizeof(WideJob);
     weights_ = inputs_ + WideInputBytes(a.wide_pairs);
-    warp_ = ThreadIndex() / kWarp;
   }
 
   // All jobs of a share with the first `units` of the list. Returns the share's turn for what comes
@@ -64,7 +61,7 @@ class WideBlock {
     const uint32_t blocks = GridBlocks(), unit_tiles = TilesOfUnit();
     const uint32_t turn = (share + blocks - units * unit_tiles % blocks) % blocks;
     // What is known of jobs is looked up there: registers are dear.
-    if (ThreadIndex() == 0) {
+    if (Thread() == 0) {
       WideJob& before = Job(kWideJobs - 1);
       before.unit_tiles = unit_tiles;
       before.tile_count = units * unit_tiles;
@@ -86,12 +83,14 @@ class WideBlock {
     Prepare<0>(places_, 0, &weights, first);
     BeginStep<0>();
     for (uint32_t number = 0; Job(number).pairs != 0; ++number) {
+      Describe(number + 2);  // here, where there are no sums and so there are registers
+      const uint32_t tiles = FromLane(Job(number).tiles, 0);
       float sums[kTiles][4] = {};
       BERTH_NO_UNROLL
       for (uint32_t step = 0; step + 1 < steps; step += 2) {
         const uint32_t next = step + 2 < steps ? step + 2 : 0, next_number = number + (next == 0);
         const Places places =
-            FirstStep<true>(number, step, next_number, next, weights, first, sums);
+            FirstStep<true>(number, tiles, step, next_number, next, weights, first, sums);
         EndProducts<1>();
         Prepare<1>(places, step + 1, &weights, first);
         if (kFew) {
@@ -99,15 +98,15 @@ class WideBlock {
         } else {
           BeginStep<1>();  // the weights of the next chunk may be on their way
         }
-        Begin<1, 0>(number, first, sums);
+        Begin<1, 0>(tiles, first, sums);
         FillLater(next_number, next, steps);
-        Multiply<1>(number, weights, first, sums);
+        Multiply<1>(tiles, weights, first, sums);
         EndProducts<1>();
         EndChunk(next, &weights, first);
       }
       // The code is here twice: a branch between products would have them wait for each other.
       if (F::kElements != kWideWeightColumns && steps % 2 != 0) {
-        FirstStep<false>(number, steps - 1, number + 1, 0, weights, first, sums);
+        FirstStep<false>(number, tiles, steps - 1, number + 1, 0, weights, first, sums);
         if (kFew) {
           EndProducts<1>();
         } else {
@@ -117,7 +116,7 @@ class WideBlock {
         EndChunk(0, &weights, first);
       }
       ReadSums(sums);
-      WideStore<kTiles>(a_, Job(number), OutputOf(Job(number))).Store(sums);
+      WideStore<kTiles>(a_, Job(number), OutputOf(Job(number)), Thread() % kWarp).Store(sums);
     }
     WaitForPieces<0>();
     FenceBeforeBulkCopies();
@@ -141,6 +140,10 @@ class WideBlock {
                                                            : Reading::kEvens;
 
   BERTH_CARD_ONLY static uint32_t Warps() { return BlockThreads() / kWarp; }
+  // What depends on the thread is made of its number where it is needed. Compilers would rather
+  // ask for the number again and again, which takes as long as shared memory does, and make the
+  // rest in front of the loop, for which there are no registers.
+  BERTH_CARD_ONLY uint32_t Thread() const { return MadeHere(thread_); }
   BERTH_CARD_ONLY uint32_t WarpOutputs() const {
     return a_.matrices == 2 ? kWideWarpRows / 2 : kWideWarpRows;
   }
@@ -151,7 +154,7 @@ class WideBlock {
   BERTH_CARD_ONLY WideJob& Job(uint32_t number) const { return jobs_[number % kWideJobs]; }
   // First output row of the warp.
   BERTH_CARD_ONLY uint32_t OutputOf(const WideJob& job) const {
-    return job.row + warp_ * WarpOutputs();
+    return job.row + Thread() / kWarp * WarpOutputs();
   }
   static constexpr uint32_t kChunkBytes = kWideWeightColumns / F::kElements * F::kBytes;
   BERTH_CARD_ONLY uint32_t BytesOf(uint32_t chunk) const {
@@ -161,7 +164,7 @@ class WideBlock {
 
   // Job `number` follows from the one before.
   BERTH_CARD_ONLY void Describe(uint32_t number) {
-    const uint32_t self = ThreadIndex();
+    const uint32_t self = Thread();
     const WideJob& before = Job(number + kWideJobs - 1);
     const uint32_t tile_count = before.tile_count, unit_tiles = before.unit_tiles;
     const bool same = before.pass + 1 < before.passes;
@@ -218,7 +221,7 @@ class WideBlock {
     to.count = unit.count;
     to.pair = pair;
     to.pairs = pairs;
-    to.tiles = pairs <= 16 ? 2 : (pairs + 7) / 8;
+    to.tiles = (pairs + 15) / 16 * 2;
     to.row = row;
     // Which weights decoders cannot read where they lie.
     const auto low =
@@ -257,11 +260,10 @@ class WideBlock {
   // The first step of a chunk, and what is asked for meanwhile: inputs of the second, if it has
   // two, weights of the next chunk. Returns where the chunk's weights lie.
   template <bool kTwo>
-  BERTH_CARD_ONLY Places FirstStep(uint32_t number, uint32_t step, uint32_t next_number,
-                                   uint32_t next, const Weights& weights, Operands& first,
-                                   float (&sums)[kTiles][4]) {
-    if (step == 0) Describe(number + 2);
-    Begin<0, 0>(number, first, sums);
+  BERTH_CARD_ONLY Places FirstStep(uint32_t number, uint32_t tiles, uint32_t step,
+                                   uint32_t next_number, uint32_t next, const Weights& weights,
+                                   Operands& first, float (&sums)[kTiles][4]) {
+    Begin<0, 0>(tiles, first, sums);
     if (kFew) {
       FillInputs(next_number, next, 2 * (half_ ^ 1));
     } else if (kTwo) {
@@ -269,7 +271,7 @@ class WideBlock {
     }
     ClosePieces();
     const Places places = places_;
-    Multiply<0>(number, weights, first, sums);
+    Multiply<0>(tiles, weights, first, sums);
     // Not with the activations: what copies has to wait for room then.
     stage_ ^= 1;
     places_ = FillWeights(next_number, next / 2, stage_);
@@ -297,11 +299,11 @@ class WideBlock {
   // Of a step, to a stage.
   BERTH_CARD_ONLY void FillInputs(uint32_t number, uint32_t step, uint32_t stage) {
     const WideJob& job = Job(number);
-    const uint32_t groups = (job.pairs + 7) / 8;
+    const uint32_t groups = (job.pairs + 7) / 8, thread = Thread();
     if constexpr (kFew) {
       // Four pieces of eight rows by a warp, so that all copy as much as each other.
-      for (uint32_t copy = warp_; copy < 4 * groups; copy += Warps()) {
-        const uint32_t pair = copy / 4 * 8 + InputRow(), piece = copy % 4 * 4 + Lane() % 4;
+      for (uint32_t copy = thread / kWarp; copy < 4 * groups; copy += Warps()) {
+        const uint32_t pair = copy / 4 * 8 + InputRow(thread), piece = copy % 4 * 4 + thread % 4;
         CopyPiece(inputs_ + WideInputAt<kStages>(stage, piece, pair),
                   InputPiece(job, pair, step, piece), 0, 16);
       }
@@ -309,19 +311,23 @@ class WideBlock {
     }
     // A thread copies every fourth piece of a row, so that it looks up one place and all copies go
     // by the same address: one that is overwritten next would have to be waited for.
-    const uint32_t piece = ThreadIndex() % 4;
-    for (uint32_t pair = 8 * warp_ + InputRow(); pair < 8 * groups; pair += 8 * Warps()) {
+    const uint32_t piece = thread % 4, apart = 8 * Warps();
+    BERTH_NO_UNROLL
+    for (uint32_t pair = thread / kWarp * 8 + InputRow(thread); pair < 8 * groups; pair += apart) {
       const uint8_t* const from = InputPiece(job, pair, step, piece);
       uint8_t* const to = inputs_ + WideInputAt<kStages>(stage, piece, pair);
       BERTH_UNROLL
       for (uint32_t i = 0; i < kPiecesOfRow; i += 4) {
         CopyPiece(to + i * kWidePieceBytes, from + 16 * i, 0, 16);
       }
+      if (apart >= kWideMostPairs) break;
     }
   }
   // Which of eight rows the lane copies pieces of. Eight lanes that are served together copy four
   // pieces of each of two rows, four rows apart: these lie in different banks.
-  BERTH_CARD_ONLY static uint32_t InputRow() { return Lane() / 8 + Lane() / 4 % 2 * 4; }
+  BERTH_CARD_ONLY static uint32_t InputRow(uint32_t thread) {
+    return thread % kWarp / 8 + thread / 4 % 2 * 4;
+  }
   BERTH_CARD_ONLY const uint8_t* InputPiece(const WideJob& job, uint32_t pair, uint32_t step,
                                             uint32_t piece) const {
     return reinterpret_cast<const uint8_t*>(a_.wide.at) + size_t{16} * job.inputs[pair] +
@@ -336,20 +342,21 @@ class WideBlock {
     return at;
   }
   // A warp's two stages lie one behind the other.
-  BERTH_CARD_ONLY uint32_t SlotAt(uint32_t stage, uint32_t row) const {
-    return ((2 * warp_ + stage) * kWideWarpRows + row) * kSlot;
+  BERTH_CARD_ONLY static uint32_t SlotAt(uint32_t warp, uint32_t stage, uint32_t row) {
+    return ((2 * warp + stage) * kWideWarpRows + row) * kSlot;
   }
   // The warp's own rows.
   BERTH_CARD_ONLY Places FillWeights(uint32_t number, uint32_t chunk, uint32_t stage) {
     const WideJob& job = Job(number);
-    const uint8_t* const* const rows = job.rows + warp_ * kWideWarpRows;
-    Places places = {{SlotAt(stage, Lane() / 4), SlotAt(stage, Lane() / 4 + 8)}};
+    const uint32_t thread = Thread(), warp = thread / kWarp, g = thread % kWarp / 4;
+    const uint8_t* const* const rows = job.rows + warp * kWideWarpRows;
+    Places places = {{SlotAt(warp, stage, g), SlotAt(warp, stage, g + 8)}};
     const uint32_t weights = job.weights;
     if (weights == kWeightRowsAsTheyLie) {
       // As activations: every fourth piece of rows g and g + 8.
       constexpr uint32_t kPieces = (kChunkBytes + 30) / 16;
-      const uint32_t bytes = BytesOf(chunk), first = Lane() % 4 * 16;
-      const uint8_t* const both[2] = {rows[Lane() / 4], rows[Lane() / 4 + 8]};
+      const uint32_t bytes = BytesOf(chunk), first = thread % 4 * 16;
+      const uint8_t* const both[2] = {rows[g], rows[g + 8]};
       BERTH_UNROLL
       for (uint32_t r = 0; r < 2; ++r) {
         const uint8_t* const from = both[r] + chunk * kChunkBytes;
@@ -370,7 +377,7 @@ class WideBlock {
       const uint32_t bytes = BytesOf(chunk);
       BERTH_NO_UNROLL
       for (uint32_t row = 0; row < kWideWarpRows; ++row) {
-        CopyRealigned(weights_ + SlotAt(stage, row), rows[row] + chunk * kChunkBytes, bytes);
+        CopyRealigned(weights_ + SlotAt(warp, stage, row), rows[row] + chunk * kChunkBytes, bytes);
       }
     }
     ClosePieces();
@@ -380,7 +387,7 @@ class WideBlock {
   template <uint32_t kStep>  // of the chunk
   BERTH_CARD_ONLY void Load(const Places& places, uint32_t step, Weights* weights) const {
     constexpr uint32_t kBlockParts = F::kElements / 32;
-    const uint32_t t = Lane() % 4;
+    const uint32_t t = Thread() % 4;
     // Behind the last block: another one, times zero.
     const bool there = F::kElements == kWideWeightColumns || 4 * step + t < a_.cols / 32;
     const uint32_t block = there ? 4 * kStep + t : 0;  // of the chunk
@@ -400,9 +407,8 @@ class WideBlock {
     Take<0>(*weights, first);
   }
   template <uint32_t kStep, uint32_t kNumber>
-  BERTH_CARD_ONLY void Begin(uint32_t number, const Operands& operands,
+  BERTH_CARD_ONLY void Begin(uint32_t tiles, const Operands& operands,
                              float (&sums)[kTiles][4]) const {
-    const uint32_t tiles = FromLane(Job(number).tiles, 0);
     const uint8_t* const stages = inputs_ + (kFew ? half_ * 2 * kWideStageBytes : 0);
     BeginProducts<kStages * kWideStageBytes, kWidePieceBytes>(
         sums, operands, stages, WideInputAt<kStages>(kStep, 2 * kPart * kNumber, 0), tiles);
@@ -410,18 +416,18 @@ class WideBlock {
   // A step's products but for the first, which are under way; these are then. Weights are taken
   // apart while the products before them are under way.
   template <uint32_t kStep>
-  BERTH_CARD_ONLY void Multiply(uint32_t number, const Weights& weights, Operands& first,
+  BERTH_CARD_ONLY void Multiply(uint32_t tiles, const Weights& weights, Operands& first,
                                 float (&sums)[kTiles][4]) const {
     Operands second;
     Take<1>(weights, second);
-    Begin<kStep, 1>(number, second, sums);
+    Begin<kStep, 1>(tiles, second, sums);
     if constexpr (kPart == 2) {
       EndProducts<1>();
       Take<2>(weights, first);
-      Begin<kStep, 2>(number, first, sums);
+      Begin<kStep, 2>(tiles, first, sums);
       EndProducts<1>();
       Take<3>(weights, second);
-      Begin<kStep, 3>(number, second, sums);
+      Begin<kStep, 3>(tiles, second, sums);
     }
   }
   // Operands of part kNumber of a step.
@@ -433,10 +439,12 @@ class WideBlock {
   // Eight weights of each row: two instructions' operands.
   template <uint32_t kQuarter, uint32_t kFirst>
   BERTH_CARD_ONLY void TakeQuarter(const Weights& weights, Operands& to) const {
+    WideLookups lookups;
+    if constexpr (kHasWidePoints<F>) lookups = WideLookupsOf<F>(wide_table_, Thread() % kWarp);
     BERTH_UNROLL
     for (uint32_t r = 0; r < 2; ++r) {
       uint32_t words[4];
-      weights.rows[r].template Take<kQuarter>(lookups_, words);
+      weights.rows[r].template Take<kQuarter>(lookups, words);
       BERTH_UNROLL
       for (uint32_t i = 0; i < 4; ++i) to[kFirst + i / 2][2 * (i % 2) + r] = words[i];
     }
@@ -445,10 +453,10 @@ class WideBlock {
   const ProductArgs& a_;
   WideJob* jobs_;
   const CardTable table_;
-  WideLookups lookups_;
+  const uint32_t* const wide_table_;
   uint8_t* weights_ = nullptr;
   uint8_t* inputs_ = nullptr;
-  uint32_t warp_ = 0;
+  uint32_t thread_ = 0;
   uint32_t stage_ = 0;  // of weights, the last that was filled
   Places places_;       // and the lane's rows there
   uint32_t half_ = 0;   // of the stages of inputs, which the chunk reads

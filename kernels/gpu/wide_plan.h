@@ -30,7 +30,7 @@ struct alignas(16) WideJob {
   uint32_t pass, passes;
   uint32_t expert, first, count;                   // as CardUnit
   uint32_t pair, pairs;                            // which of the unit's; no pairs: there is no job
-  uint32_t tiles;                                  // of eight pairs, two at least
+  uint32_t tiles;                                  // of eight pairs, an even number
   uint32_t row;                                    // of the tile
   uint32_t weights;                                // WideWeightRows
   uint32_t numbers[kWideMostPairs];                // of these pairs, in the call

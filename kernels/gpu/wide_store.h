@@ -30,9 +30,9 @@ BERTH_CARD float FastLogistic(float x) {
 template <uint32_t kTiles>
 class WideStore {
  public:
-  // `row`: the warp's first output.
-  BERTH_CARD_ONLY WideStore(const ProductArgs& a, const WideJob& job, uint32_t row)
-      : a_(a), job_(job), row_(row + Lane() / 4) {}
+  // `row`: the warp's first output; `lane`: Lane().
+  BERTH_CARD_ONLY WideStore(const ProductArgs& a, const WideJob& job, uint32_t row, uint32_t lane)
+      : a_(a), job_(job), row_(row + lane / 4), lane_(lane) {}
 
   // By whole warps.
   BERTH_CARD_ONLY void Store(float (&sums)[kTiles][4]) const {
@@ -46,9 +46,7 @@ class WideStore {
     } else if (a_.down) {
       StorePartials(siblings, sums);
     } else {
-      ForFourPairs(sums, [&](const Pairs& pairs, float(&one)[4], float(&other)[4]) {
-        StoreActivations(siblings, pairs, one, other);
-      });
+      StoreActivations(siblings, sums);
     }
   }
 
@@ -82,7 +80,7 @@ class WideStore {
     // Of its own word and of the other lane's: lower halves, or upper halves and the other's first.
     const uint32_t halves = odd == 0 ? 0x5410 : 0x3276;
     const size_t apart = size_t{8} * a_.h_wide.stride;
-    uint32_t pair = Lane() % 4 * 2 + odd;
+    uint32_t pair = lane_ % 4 * 2 + odd;
     uint16_t* at = a_.h_wide.at +
                    static_cast<size_t>(job_.first + job_.pair + pair) * a_.h_wide.stride +
                    WidePlace(row_ - odd);
@@ -101,7 +99,7 @@ class WideStore {
       if (pair < pairs) *reinterpret_cast<uint32_t*>(at) = both;
     }
     if (row_ + 1 != a_.rows || a_.rows % kWideColumns == 0) return;
-    for (uint32_t i = Lane() % 4; i < pairs; i += 4) {
+    for (uint32_t i = lane_ % 4; i < pairs; i += 4) {
       ClearBehind(a_.h_wide, job_.first + job_.pair + i, a_.rows);
     }
   }
@@ -109,8 +107,8 @@ class WideStore {
   BERTH_CARD_ONLY void StorePartials(const Siblings& to, const float (&sums)[kTiles][4]) const {
     const uint32_t pairs = job_.pairs, of_other = row_ + 8 < a_.rows ? pairs : 0;
     float* const rows = a_.partials + row_;
-    const uint32_t* const numbers = job_.numbers + Lane() % 4 * 2;
-    uint32_t pair = Lane() % 4 * 2;
+    const uint32_t* const numbers = job_.numbers + lane_ % 4 * 2;
+    uint32_t pair = lane_ % 4 * 2;
     BERTH_UNROLL
     for (uint32_t tile = 0; tile < kTiles; ++tile, pair += 8) {
       if (tile % 2 == 0 && 8 * tile >= pairs) break;
@@ -126,67 +124,43 @@ class WideStore {
     }
   }
 
-  // Four pairs at a time, so that what is made of one need not wait for what is made of another.
-  // Behind the job's last pair lies that pair again.
-  struct Pairs {
-    uint32_t numbers[4];  // of the job's
-    bool there[4];
-  };
-  // The job's pairs that the lane has sums of, both rows'.
-  template <typename Do>
-  BERTH_CARD_ONLY void ForFourPairs(float (&sums)[kTiles][4], const Do& make) const {
-    const uint32_t pairs = job_.pairs;
-    uint32_t first = Lane() % 4 * 2;
+  // Any others, one by one, by way of memory: registers that this took besides those of sums would
+  // be lacking in the loop of products.
+  BERTH_CARD_ONLY void StoreActivations(const Siblings& to, const float (&sums)[kTiles][4]) const {
+    float values[kTiles][4];
+    BERTH_UNROLL
+    for (uint32_t tile = 0; tile < kTiles; ++tile) {
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < 4; ++i) values[tile][i] = sums[tile][i];
+    }
+    const uint32_t first = lane_ % 4 * 2;
     BERTH_NO_UNROLL
-    for (;;) {
-      Pairs four;
-      float one[4], other[4];
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 4; ++i) {
-        const uint32_t n = first + i / 2 * 8 + i % 2;
-        four.there[i] = n < pairs;
-        four.numbers[i] = n < pairs ? n : pairs - 1;
-        one[i] = sums[i / 2][i % 2];
-        other[i] = sums[i / 2][2 + i % 2];
-      }
-      make(four, one, other);
-      first += 16;
-      if (first >= pairs) return;
-      // The sums move up, so that they stay registers though this is a loop.
-      BERTH_UNROLL
-      for (uint32_t tile = 0; tile + 2 < kTiles; ++tile) {
-        BERTH_UNROLL
-        for (uint32_t i = 0; i < 4; ++i) sums[tile][i] = sums[tile + 2][i];
-      }
+    for (uint32_t i = 0; i < 2 * kTiles; ++i) {
+      const uint32_t n = first + i / 2 * 8 + i % 2;
+      if (n >= job_.pairs) return;
+      StoreActivation(to, n, values[i / 2][i % 2], values[i / 2][2 + i % 2]);
     }
   }
-  BERTH_CARD_ONLY void StoreActivations(const Siblings& to, const Pairs& pairs, float (&one)[4],
-                                        float (&other)[4]) const {
-    BERTH_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) {
-      const float weight = a_.weights_before ? a_.weights[job_.numbers[pairs.numbers[i]]] : 1.0f;
-      one[i] = ApplySiblings(one[i], weight, to.scales[0], to.biases[0]);
-      other[i] = ApplySiblings(other[i], weight, to.scales[1], to.biases[1]);
-    }
+  // Of pair n of the job's, in both rows; without gates these are of the same matrix.
+  BERTH_CARD_ONLY void StoreActivation(const Siblings& to, uint32_t n, float one,
+                                       float other) const {
+    const float weight = a_.weights_before ? a_.weights[job_.numbers[n]] : 1.0f;
+    const float first = ApplySiblings(one, weight, to.scales[0], to.biases[0]);
+    const float second = ApplySiblings(other, weight, to.scales[1], to.biases[1]);
     const bool gated = a_.matrices == 2, wide = job_.count > a_.h_wide_over;
-    const uint32_t first = job_.first + job_.pair;
-    // Without gates rows `row` and `row` + 8 are of the same matrix.
+    float up = gated ? second : first;
+    BERTH_NO_UNROLL
     for (uint32_t row = row_; row < a_.rows; row += 8) {
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 4; ++i) {
-        const float h =
-            Activate(a_.activation, a_.alpha, a_.limit, one[i], gated ? other[i] : one[i]);
-        if (pairs.there[i]) StoreHiddenValue(a_, first + pairs.numbers[i], row, h, wide);
-      }
+      const float h = Activate(a_.activation, a_.alpha, a_.limit, first, up);
+      StoreHiddenValue(a_, job_.first + job_.pair + n, row, h, wide);
       if (gated || row != row_) return;
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 4; ++i) one[i] = other[i];
+      up = second;
     }
   }
 
   const ProductArgs& a_;
   const WideJob& job_;
-  const uint32_t row_;
+  const uint32_t row_, lane_;
 };
 #endif
 
