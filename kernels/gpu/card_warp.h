@@ -166,6 +166,15 @@ BERTH_CARD_ONLY void LoadSharedFour(const float* at, float (&to)[4]) {
 #endif
 }
 
+BERTH_CARD_ONLY void StoreFour(float* at, float a, float b, float c, float d) {
+#if defined(BERTH_ON_NVIDIA)
+  *reinterpret_cast<float4*>(at) = make_float4(a, b, c, d);
+#else
+  const float values[4] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i) at[i] = values[i];
+#endif
+}
+
 BERTH_CARD_ONLY uint32_t Lane() { return ThreadIndex() % kWarp; }
 // The same word, which compilers know nothing about: it stays in a register. By whole warps.
 BERTH_CARD_ONLY uint32_t KeptWord(uint32_t word) { return LaneXor(word, 0); }

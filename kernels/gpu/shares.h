@@ -41,6 +41,10 @@ BERTH_CARD_ONLY uint32_t EndShare(const ProductArgs& a, uint32_t* word) {
   return share;
 }
 
+BERTH_CARD_ONLY bool IsWhole16(const float* at) {
+  return (reinterpret_cast<uintptr_t>(at) & 15) == 0;
+}
+
 // y of a row, by a warp, kCols columns a lane from `col` on: products and sums rounded one by one,
 // k ascending.
 template <uint32_t kCols, uint32_t kAtOnce>
@@ -79,13 +83,53 @@ BERTH_CARD_ONLY void SumColumns(const ProductArgs& a, uint32_t row, uint32_t col
   }
 }
 
-template <uint32_t kCols, uint32_t kAtOnce>
+// The same of four columns in a row a lane, which are loaded together; places of four are at
+// multiples of 16. A lane finds out for all about one pair.
+template <uint32_t kAtOnce>
+BERTH_CARD_ONLY void SumFours(const ProductArgs& a, uint32_t row, uint32_t col) {
+  const uint32_t lane = Lane();
+  const bool has_columns = col + 4 * lane < a.rows;
+  float sums[4] = {};
+  for (uint32_t first = 0; first < a.top_k; first += kAtOnce) {
+    const uint32_t pair = row * a.top_k + first;
+    const int32_t id = lane < kAtOnce && first + lane < a.top_k ? a.ids[pair + lane] : kNoExpert;
+    const bool there = id >= 0 && static_cast<uint32_t>(id) < a.experts;
+    const float weight = !there || a.weights_before ? 1.0f : a.weights[pair + lane];
+    const uint32_t pairs = Ballot(there);
+    const float* const from = a.partials + static_cast<size_t>(pair) * a.rows + col + 4 * lane;
+    float values[kAtOnce][4] = {};
+    BERTH_UNROLL
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      if (has_columns && (pairs >> k & 1) != 0) {
+        LoadSharedFour(from + static_cast<size_t>(k) * a.rows, values[k]);
+      }
+    }
+    BERTH_UNROLL
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      const float times = FromLane(weight, k);
+      if ((pairs >> k & 1) == 0) continue;
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < 4; ++i) sums[i] = Add(sums[i], Mul(times, values[k][i]));
+    }
+  }
+  if (!has_columns) return;
+  StoreFour(a.y + static_cast<size_t>(row) * a.rows + col + 4 * lane, Canonical(sums[0]),
+            Canonical(sums[1]), Canonical(sums[2]), Canonical(sums[3]));
+}
+
+template <uint32_t kCols, uint32_t kAtOnce, bool kFours = false>
 BERTH_CARD_ONLY void SumRows(const ProductArgs& a) {
+  static_assert(!kFours || kCols == 4);
   const uint32_t warps = BlockThreads() / kWarp;
   const uint32_t parts = (a.rows + kCols * kWarp - 1) / (kCols * kWarp);
   for (uint32_t i = BlockIndex() + GridBlocks() * (ThreadIndex() / kWarp); i < a.x_rows * parts;
        i += GridBlocks() * warps) {
-    SumColumns<kCols, kAtOnce>(a, i / parts, i % parts * kCols * kWarp);
+    const uint32_t row = i / parts, col = i % parts * kCols * kWarp;
+    if constexpr (kFours) {
+      SumFours<kAtOnce>(a, row, col);
+    } else {
+      SumColumns<kCols, kAtOnce>(a, row, col);
+    }
   }
 }
 
@@ -105,6 +149,8 @@ BERTH_CARD_ONLY void SumShares(const ProductArgs& a) {
   // Few columns a warp where there are warps enough.
   if (a.x_rows * ((a.rows + kWarp - 1) / kWarp) <= GridBlocks() * (BlockThreads() / kWarp)) {
     SumRows<1, 5>(a);
+  } else if (!kDirect && a.rows % 4 == 0 && IsWhole16(a.partials) && IsWhole16(a.y)) {
+    SumRows<4, 10, true>(a);
   } else {
     SumRows<4, kDirect ? 2 : 4>(a);
   }
