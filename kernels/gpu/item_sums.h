@@ -7,13 +7,13 @@
 namespace berth::kernels::gpu {
 
 // Two items at once, where a row's last blocks are too few for all four lanes: half of these take
-// those of one item, half of them the other's.
+// those of one item, half of them the other's. Not out of two stages: no copy would be under way.
 template <typename F, uint32_t kRows>
 inline constexpr uint32_t kItemsAtOnce = kRows <= 2 && F::kElements == 32 ? 2 : 1;
 inline constexpr uint32_t kHalfRound = 4;  // blocks of two lanes
 template <typename F, uint32_t kRows>
 BERTH_CARD_ONLY bool TakesTwoItems(const ProductArgs& a) {
-  return kItemsAtOnce<F, kRows> == 2 && a.cols / 32 % 8 == kHalfRound && a.depth > 1 &&
+  return kItemsAtOnce<F, kRows> == 2 && a.cols / 32 % 8 == kHalfRound && a.depth > 2 &&
          a.chunk_cols >= a.cols;
 }
 
