@@ -27,8 +27,8 @@ struct CardUnit {
 // apart once for one pair, two, four or eight, and so again for more.
 BERTH_CARD uint32_t UnitWork(uint32_t count) {
   const uint32_t left = count % 8;
-  const uint32_t rest = left == 0 ? 0 : left == 1 ? 14 : left == 2 ? 16 : left <= 4 ? 20 : 30;
-  return count / 8 * 30 + rest;
+  const uint32_t rest = left == 0 ? 0 : left == 1 ? 14 : left == 2 ? 17 : left <= 4 ? 26 : 42;
+  return count / 8 * 42 + rest;
 }
 
 struct WorkList {
