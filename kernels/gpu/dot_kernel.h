@@ -47,17 +47,24 @@ class DotMemory {
       return DirectDots<F>(a_, states + warp, outputs + warp * kDotOutputs, Table());
     } else {
       auto* const units = reinterpret_cast<CardUnit*>(shared_ + kShareWords * 4);
-      auto* const barriers = reinterpret_cast<uint64_t*>(shared_ + kDotBarriersAt);
       uint8_t* const stages = behind_table() + a_.local_rows * LocalRowBytes(a_.cols, kHalves);
       return ShareDots<F>(
           a_, words(), units, local, Table(),
-          RowStages<F>(a_, stages + warp * a_.depth * StageBytes(a_), barriers + warp * kDotDepth));
+          RowStages<F>(a_, stages + warp * a_.depth * StageBytes(a_), WarpBarriers()));
     }
+  }
+  // Once, before anything is taken.
+  BERTH_CARD_ONLY void MakeBarriers() const {
+    if constexpr (!kDirect) RowStages<F>::MakeBarriers(a_, WarpBarriers());
   }
 
  private:
   static constexpr bool kHalves = F::kKind.minima && F::kKind.halves;
   BERTH_CARD_ONLY static uint32_t Warps() { return BlockThreads() / kWarp; }
+  BERTH_CARD_ONLY uint64_t* WarpBarriers() const {
+    return reinterpret_cast<uint64_t*>(shared_ + kDotBarriersAt) +
+           ThreadIndex() / kWarp * kDotBarriers;
+  }
 
   const ProductArgs& a_;
   uint8_t* const shared_;
@@ -70,6 +77,7 @@ DotKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   BERTH_SHARED_MEMORY(shared);
   constexpr uint32_t kCopies = kDotCopies<F>;
   const DotMemory<F, kCopies> memory(a, shared);
+  memory.MakeBarriers();
   const LocalRows local = memory.Local();
   auto self = memory.Dots(local);
   uint32_t share = TakeShare(a, memory.words());
@@ -134,6 +142,7 @@ WideKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   BERTH_SHARED_MEMORY(shared);
   constexpr uint32_t kCopies = kWideDotCopies<F>;
   const DotMemory<F, kCopies> memory(a, shared);
+  memory.MakeBarriers();
   ProductArgs* const own = memory.args();
   if (ThreadIndex() == 0) *own = a;
   if constexpr (kCopies > 0) FillTableCopies<F, kCopies>(memory.table());
@@ -157,6 +166,7 @@ RarelyWideKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   BERTH_SHARED_MEMORY(shared);
   constexpr uint32_t kCopies = kWideDotCopies<F>;
   const DotMemory<F, kCopies> memory(a, shared);
+  memory.MakeBarriers();
   if (ThreadIndex() == 0) *memory.args() = a;
   if constexpr (kCopies > 0) FillTableCopies<F, kCopies>(memory.table());
   bool waits = a.down;

@@ -78,6 +78,9 @@ BERTH_CARD uint32_t StageBytes(const ProductArgs& a) {
   return a.part_bytes != 0 ? 2 * a.part_bytes : 8 * a.row_stride;
 }
 
+// Words of 8 bytes of a warp: the barriers of its stages, and how often these have been read.
+inline constexpr uint32_t kDotBarriers = 2 * kDotDepth;
+
 // What a block of so many warps has in front of its table: the words that it takes shares with;
 // units, a copy of the arguments and the stages' barriers, or, on a Radeon, what its warps know and
 // what waits. Of a multiple of four warps a multiple of 128, as what the matrix units read by
@@ -89,7 +92,7 @@ BERTH_CARD uint32_t DotFixedBytes(uint32_t warps) {
     return kShareWords * 4 +
            warps * static_cast<uint32_t>(sizeof(DotState) + kDotOutputs * sizeof(DotOutput));
   }
-  return kDotBarriersAt + warps * kDotDepth * static_cast<uint32_t>(sizeof(uint64_t));
+  return kDotBarriersAt + warps * kDotBarriers * static_cast<uint32_t>(sizeof(uint64_t));
 }
 // And an activation row in 8 bits; `halves`: the format uses ByteRows::halves.
 BERTH_CARD uint32_t LocalRowBytes(uint32_t cols, bool halves) {

@@ -26,20 +26,29 @@ namespace berth::kernels::gpu {
 template <typename F>
 class RowStages {
  public:
-  // `stages` and `barriers`: this warp's.
+  // A warp's `barriers` (kDotBarriers), once in a kernel, before the first that reads by them.
+  BERTH_CARD_ONLY static void MakeBarriers(const ProductArgs& a, uint64_t* barriers) {
+    if (Lane() < a.depth) InitBarrier(barriers + Lane(), kRows);
+    if (Lane() == 0) *ReadsAt(barriers) = 0;
+    SyncWarp();
+  }
+
+  // `stages` and `barriers`: this warp's. Goes on where the last one ended: barriers that were made
+  // anew would tell nobody that what they waited for before is there.
   BERTH_CARD_ONLY RowStages(const ProductArgs& a, uint8_t* stages, uint64_t* barriers)
       : a_(a), stages_(stages), barriers_(barriers), stage_bytes_(StageBytes(a)) {
     const uint32_t row = Lane() % kRows, in_part = row % kPartRows;
     slot_ = by_part() ? row / kPartRows * a.part_bytes + in_part * row_bytes() : row * a.row_stride;
     most_ = !by_part() ? 1 : in_part == 0 ? kPartRows : 0;
-    if (Lane() < a.depth) InitBarrier(barriers + Lane(), kRows);
-    SyncWarp();
+    const uint32_t reads = *ReadsAt(barriers);
+    round_ = reads / a.depth;
+    stage_ = reads - round_ * a.depth;
   }
 
-  // All items have been read, and others may make stages of the same memory.
+  // All items have been read, and another may read by the same stages and barriers.
   BERTH_CARD_ONLY void Close() const {
     SyncWarp();
-    if (Lane() < a_.depth) EndBarrier(barriers_ + Lane());
+    if (Lane() == 0) *ReadsAt(barriers_) = round_ * a_.depth + stage_;
     SyncWarp();
   }
 
@@ -86,6 +95,11 @@ class RowStages {
 
  private:
   static constexpr uint32_t kRows = 8, kPartRows = 4;
+
+  // How often a stage has been read, behind the barriers.
+  BERTH_CARD_ONLY static uint32_t* ReadsAt(uint64_t* barriers) {
+    return reinterpret_cast<uint32_t*>(barriers + kDotDepth);
+  }
 
   BERTH_CARD_ONLY bool by_part() const { return a_.part_bytes != 0; }
   BERTH_CARD_ONLY uint32_t row_bytes() const { return static_cast<uint32_t>(a_.row_bytes[0]); }

@@ -39,13 +39,6 @@ BERTH_CARD_ONLY void InitBarrier([[maybe_unused]] uint64_t* full,
 #endif
 }
 
-// Nobody waits for it any more: it may be made again.
-BERTH_CARD_ONLY void EndBarrier([[maybe_unused]] uint64_t* full) {
-#if defined(BERTH_ON_NVIDIA) && __CUDA_ARCH__ >= 900
-  asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(SharedAddress(full)) : "memory");
-#endif
-}
-
 // One lane's copy into a stage, for kBulkCopies; `to` has the same place in 16 bytes as `from`.
 BERTH_CARD_ONLY void CopyBulk([[maybe_unused]] uint8_t* to, [[maybe_unused]] const uint8_t* from,
                               [[maybe_unused]] uint32_t bytes, [[maybe_unused]] uint64_t* full) {
