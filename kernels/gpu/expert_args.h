@@ -92,18 +92,6 @@ struct PrepareArgs {
   uint32_t* turns = nullptr;  // ProductArgs::turns, to be set to zero
 };
 
-// Pairs that are compared with each other; more than that are counted by expert.
-inline constexpr uint32_t kFewPairs = 256;
-
-// Words of shared memory that the work list is made in: whole groups of four, which compilers may
-// read at once.
-inline uint32_t WorkListWords(const PrepareArgs& a) {
-  const uint32_t words = a.units != nullptr          ? a.unit_count
-                         : a.pair_count <= kFewPairs ? 3 * a.pair_count
-                                                     : 2 * a.experts;
-  return (words + 3) / 4 * 4;
-}
-
 // Products of one or two matrices per unit with all of its rows, and what becomes of them.
 struct ProductArgs {
   WorkList list;

@@ -60,7 +60,7 @@ BERTH_KERNEL(kListThreads, 1) PrepareKernel(const BERTH_GRID_CONSTANT PrepareArg
 }  // namespace
 
 gpuError_t PreparePrepareKernel() {
-  return gpuPrepareKernel(PrepareKernel, kMostExperts * 2 * sizeof(uint32_t));
+  return gpuPrepareKernel(PrepareKernel, ListWords(kMostExperts) * sizeof(uint32_t));
 }
 
 gpuError_t LaunchPrepare(const PrepareArgs& args, gpuStream_t stream) {

@@ -24,24 +24,130 @@ BERTH_CARD_ONLY void ReportFailed(const PrepareArgs& a, UnitIndex unit) {
   }
 }
 
-// A unit's place among `count` numbers of pairs, the pairs before it and their work; zeros are no
-// units.
+// A unit's place in the list, the pairs before it and their work.
 struct Rank {
   uint32_t at = 0, first = 0, work = 0;
 };
-BERTH_CARD_ONLY Rank RankOf(const uint32_t* counts, uint32_t count, uint32_t self) {
-  Rank rank;
-  const uint32_t own = counts[self];
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t other = counts[i];
-    const bool earlier = i < self && other != 0;
-    const bool before = other > own || (other == own && earlier);
-    rank.at += before ? 1 : 0;
-    rank.first += before ? other : 0;
-    rank.work += before ? UnitWork(other) : 0;
+
+// Puts units into the order of their numbers of pairs, most first, by the whole block. Units of
+// fewer pairs than kCounts are counted by that number; others, of which only calls of many rows
+// have some, are compared with each other.
+class UnitOrder {
+ public:
+  static constexpr uint32_t kCounts = 4 * kWarp;
+
+  // `shared`: ListWords(units).
+  BERTH_CARD_ONLY UnitOrder(uint32_t* shared, uint32_t units)
+      : counts_(shared),
+        next_(shared + units),
+        tables_(shared + 2 * units),
+        totals_(tables_ + 4 * kCounts),
+        units_(units) {}
+  static constexpr uint32_t WordsBesides() { return 4 * kCounts + kTotals; }
+
+  // Of unit `unit`, to be set before Sort; zeros are no units.
+  BERTH_CARD_ONLY uint32_t* counts() const { return counts_; }
+  // Word `unit`: behind Sort anybody's.
+  BERTH_CARD_ONLY uint32_t* next() const { return next_; }
+
+  // Synchronize behind it.
+  BERTH_CARD_ONLY void Clear() const {
+    for (uint32_t i = ThreadIndex(); i < WordsBesides(); i += BlockThreads()) tables_[i] = 0;
   }
-  return rank;
-}
+  // Synchronizes; then unit `unit`, if it has pairs, is at Of(unit). Stores the list's numbers.
+  BERTH_CARD_ONLY void Sort(const WorkList& list, uint32_t wide_over) const {
+    for (uint32_t unit = ThreadIndex(); unit < units_; unit += BlockThreads()) {
+      const uint32_t count = counts_[unit];
+      if (count == 0) continue;
+      if (count > wide_over) AtomicAdd(totals_ + kWide, 1);
+      if (count < kCounts) {
+        next_[unit] = AtomicAdd(Units() + count, 1);
+        continue;
+      }
+      AtomicAdd(totals_ + kUnits, 1);
+      AtomicAdd(totals_ + kPairs, count);
+      AtomicAdd(totals_ + kWork, UnitWork(count));
+    }
+    SyncBlock();
+    if (ThreadIndex() < kWarp) FindBegins(list);
+    SyncBlock();
+  }
+  BERTH_CARD_ONLY Rank Of(uint32_t unit) const {
+    const uint32_t count = counts_[unit];
+    if (count >= kCounts) return Compared(unit);
+    const uint32_t before = next_[unit];
+    return {Before(kUnits)[count] + before, Before(kPairs)[count] + before * count,
+            Before(kWork)[count] + before * UnitWork(count)};
+  }
+
+ private:
+  enum Total : uint32_t { kUnits, kPairs, kWork, kWide, kTotals };
+
+  // By number of pairs: how many units, and what lies before them.
+  BERTH_CARD_ONLY uint32_t* Units() const { return tables_; }
+  BERTH_CARD_ONLY uint32_t* Before(Total what) const { return tables_ + (1 + what) * kCounts; }
+
+  // The sum of the lanes before.
+  BERTH_CARD_ONLY static uint32_t SumBefore(uint32_t value) {
+    uint32_t sum = value;
+    BERTH_UNROLL
+    for (uint32_t apart = 1; apart < kWarp; apart *= 2) {
+      const uint32_t other = FromLane(sum, (Lane() - apart) % kWarp);
+      if (Lane() >= apart) sum += other;
+    }
+    return sum - value;
+  }
+  // By a warp, four numbers a lane, the largest first.
+  BERTH_CARD_ONLY void FindBegins(const WorkList& list) const {
+    constexpr uint32_t kOfLane = kCounts / kWarp;
+    const uint32_t largest = kCounts - 1 - kOfLane * Lane();
+    uint32_t sums[3] = {};
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < kOfLane; ++i) {
+      const uint32_t units = Units()[largest - i];
+      sums[kUnits] += units;
+      sums[kPairs] += units * (largest - i);
+      sums[kWork] += units * UnitWork(largest - i);
+    }
+    BERTH_UNROLL
+    for (uint32_t what = 0; what < 3; ++what) {
+      sums[what] = totals_[what] + SumBefore(sums[what]);
+    }
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < kOfLane; ++i) {
+      const uint32_t count = largest - i, units = Units()[count];
+      Before(kUnits)[count] = sums[kUnits];
+      Before(kPairs)[count] = sums[kPairs];
+      Before(kWork)[count] = sums[kWork];
+      sums[kUnits] += units;
+      sums[kPairs] += units * count;
+      sums[kWork] += units * UnitWork(count);
+    }
+    if (Lane() + 1 != kWarp) return;
+    *list.unit_count = sums[kUnits];
+    *list.all_work = sums[kWork];
+    *list.wide_count = totals_[kWide];
+  }
+
+  BERTH_CARD_ONLY Rank Compared(uint32_t self) const {
+    Rank rank;
+    const uint32_t own = counts_[self];
+    for (uint32_t i = 0; i < units_; ++i) {
+      const uint32_t other = counts_[i];
+      if (other < own || (other == own && i >= self)) continue;
+      ++rank.at;
+      rank.first += other;
+      rank.work += UnitWork(other);
+    }
+    return rank;
+  }
+
+  uint32_t* const counts_;
+  uint32_t* const next_;
+  uint32_t* const tables_;
+  uint32_t* const totals_;
+  const uint32_t units_;
+};
 
 BERTH_CARD_ONLY void StoreUnit(const PrepareArgs& a, UnitIndex unit, uint32_t expert,
                                const std::byte* address, const int64_t* shifts, const Rank& rank,
@@ -60,9 +166,6 @@ BERTH_CARD_ONLY void StoreUnit(const PrepareArgs& a, UnitIndex unit, uint32_t ex
     to.down = base + a.down_offset + (shifts == nullptr ? 0 : shifts[2]);
   }
   a.list.units[rank.at] = to;
-  AtomicAdd(a.list.unit_count, 1);
-  AtomicAdd(a.list.all_work, UnitWork(count));
-  if (count > a.wide_over) AtomicAdd(a.list.wide_count, 1);
 }
 
 // The pointer table's entry of a unit.
@@ -83,21 +186,24 @@ BERTH_CARD_ONLY WaveUnit UnitOf(const WaveUnit& at) {
   return unit;
 }
 
-// `shared`: words, one per unit.
-BERTH_CARD_ONLY void ListWave(const PrepareArgs& a, uint32_t* shared) {
+// A wave's.
+BERTH_CARD_ONLY void ListWave(const PrepareArgs& a, const UnitOrder& order) {
+  order.Clear();
   for (uint32_t i = ThreadIndex(); i < a.unit_count; i += BlockThreads()) {
-    shared[i] = LoadShared(&a.units[i].pair_count);
+    order.counts()[i] = LoadShared(&a.units[i].pair_count);
   }
   SyncBlock();
+  order.Sort(a.list, a.wide_over);
   for (uint32_t i = ThreadIndex(); i < a.unit_count; i += BlockThreads()) {
-    if (shared[i] == 0) continue;
+    const uint32_t count = order.counts()[i];
+    if (count == 0) continue;
     const WaveUnit unit = UnitOf(a.units[i]);
-    const Rank rank = RankOf(shared, a.unit_count, i);
+    const Rank rank = order.Of(i);
     const std::byte* const address =
         unit.address != nullptr ? unit.address : AddressOf(a, unit.unit);
     StoreUnit(a, unit.unit, unit.expert, address, reinterpret_cast<const int64_t*>(&unit.shifts),
-              rank, shared[i]);
-    for (uint32_t k = 0; k < shared[i]; ++k) {
+              rank, count);
+    for (uint32_t k = 0; k < count; ++k) {
       a.list.pairs[rank.first + k] = LoadShared(a.pairs + unit.first_pair + k);
     }
   }
@@ -113,78 +219,50 @@ BERTH_CARD_ONLY int32_t ExpertOf(const PrepareArgs& a, uint32_t pair) {
   return id < 0 ? kNoExpert : id;
 }
 
-// A thread a pair. The first pair of an expert stands for the unit.
-// `shared`: words, three per pair.
-BERTH_CARD_ONLY void ListFewPairs(const PrepareArgs& a, uint32_t* shared) {
-  const uint32_t pairs = a.pair_count, self = ThreadIndex();
-  auto* const ids = reinterpret_cast<int32_t*>(shared);
-  uint32_t* const counts = shared + pairs;
-  uint32_t* const firsts = shared + 2 * pairs;
-  const bool there = self < pairs;
-  const int32_t id = there ? ExpertOf(a, self) : kNoExpert;
-  // Asked for now, needed later.
-  const std::byte* const address =
-      id == kNoExpert ? nullptr : AddressOf(a, a.first_unit + static_cast<uint32_t>(id));
-  if (there) ids[self] = id;
+// The router's. Whatever a thread needs first it asks for before anything else.
+BERTH_CARD_ONLY void ListIds(const PrepareArgs& a, const UnitOrder& order) {
+  const uint32_t self = ThreadIndex(), threads = BlockThreads();
+  const int32_t first_id = self < a.pair_count ? ExpertOf(a, self) : kNoExpert;
+  const std::byte* const first_address =
+      self < a.experts ? AddressOf(a, a.first_unit + self) : nullptr;
+  order.Clear();
+  for (uint32_t e = self; e < a.experts; e += threads) order.counts()[e] = 0;
   SyncBlock();
-  uint32_t leader = self, before = 0, count = 0;
-  if (id != kNoExpert) {
-    for (uint32_t i = 0; i < pairs; ++i) {
-      if (ids[i] != id) continue;
-      leader = i < leader ? i : leader;
-      before += i < self ? 1 : 0;
-      ++count;
-    }
-  }
-  const bool leads = id != kNoExpert && leader == self;
-  if (there) counts[self] = leads ? count : 0;
-  SyncBlock();
-  if (leads) {
-    const Rank rank = RankOf(counts, pairs, self);
-    const auto expert = static_cast<uint32_t>(id);
-    StoreUnit(a, a.first_unit + expert, expert, address, nullptr, rank, count);
-    firsts[self] = rank.first;
+  for (uint32_t pair = self; pair < a.pair_count; pair += threads) {
+    const int32_t id = pair == self ? first_id : ExpertOf(a, pair);
+    if (id != kNoExpert) AtomicAdd(order.counts() + id, 1);
   }
   SyncBlock();
-  if (id != kNoExpert) a.list.pairs[firsts[leader] + before] = self;
-}
-
-// `shared`: words, two per expert.
-BERTH_CARD_ONLY void ListManyPairs(const PrepareArgs& a, uint32_t* shared) {
-  uint32_t* const counts = shared;
-  uint32_t* const next = shared + a.experts;
-  for (uint32_t e = ThreadIndex(); e < a.experts; e += BlockThreads()) counts[e] = 0;
-  SyncBlock();
-  for (uint32_t pair = ThreadIndex(); pair < a.pair_count; pair += BlockThreads()) {
-    const int32_t id = ExpertOf(a, pair);
-    if (id != kNoExpert) AtomicAdd(counts + id, 1);
-  }
-  SyncBlock();
-  for (uint32_t e = ThreadIndex(); e < a.experts; e += BlockThreads()) {
-    if (counts[e] == 0) continue;
-    const Rank rank = RankOf(counts, a.experts, e);
+  order.Sort(a.list, a.wide_over);
+  for (uint32_t e = self; e < a.experts; e += threads) {
+    const uint32_t count = order.counts()[e];
+    if (count == 0) continue;
     const UnitIndex unit = a.first_unit + e;
-    StoreUnit(a, unit, e, AddressOf(a, unit), nullptr, rank, counts[e]);
-    next[e] = rank.first;
+    const Rank rank = order.Of(e);
+    StoreUnit(a, unit, e, e == self ? first_address : AddressOf(a, unit), nullptr, rank, count);
+    order.next()[e] = rank.first;
   }
   SyncBlock();
-  for (uint32_t pair = ThreadIndex(); pair < a.pair_count; pair += BlockThreads()) {
-    const int32_t id = a.ids[pair];
+  for (uint32_t pair = self; pair < a.pair_count; pair += threads) {
+    const int32_t id = pair == self ? first_id : LoadShared(a.ids + pair);
     if (id < 0 || static_cast<uint32_t>(id) >= a.experts) continue;
-    a.list.pairs[AtomicAdd(next + id, 1)] = pair;
+    a.list.pairs[AtomicAdd(order.next() + id, 1)] = pair;
   }
 }
 
+// `shared`: WorkListWords(a).
 BERTH_CARD_ONLY void MakeWorkList(const PrepareArgs& a, uint32_t* shared) {
-  if (ThreadIndex() < 3) a.list.unit_count[ThreadIndex()] = 0;
-  SyncBlock();
   if (a.units != nullptr) {
-    ListWave(a, shared);
-  } else if (a.pair_count <= kFewPairs) {
-    ListFewPairs(a, shared);
+    ListWave(a, UnitOrder(shared, a.unit_count));
   } else {
-    ListManyPairs(a, shared);
+    ListIds(a, UnitOrder(shared, a.experts));
   }
+}
+
+// Words of shared memory that the list of so many units is made in.
+constexpr uint32_t ListWords(uint32_t units) { return 2 * units + UnitOrder::WordsBesides(); }
+inline uint32_t WorkListWords(const PrepareArgs& a) {
+  return ListWords(a.units != nullptr ? a.unit_count : a.experts);
 }
 
 }  // namespace berth::kernels::gpu
