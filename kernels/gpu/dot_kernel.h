@@ -77,16 +77,16 @@ DotKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   BERTH_SHARED_MEMORY(shared);
   constexpr uint32_t kCopies = kDotCopies<F>;
   const DotMemory<F, kCopies> memory(a, shared);
+  const uint32_t ticket = AskForShare(a);
   memory.MakeBarriers();
   const LocalRows local = memory.Local();
   auto self = memory.Dots(local);
-  uint32_t share = TakeShare(a, memory.words());
   if constexpr (kCopies > 0) FillTableCopies<F, kCopies>(memory.table());
   // The list that down goes by has been there since the launch before began (card_warp.h).
   bool waits = a.down && !kDirect;
   if (!waits) WaitAndGoOn();
-  SyncBlock();
-  for (; share < GridBlocks(); share = EndShare(a, memory.words())) {
+  for (uint32_t share = TakeShare(a, memory.words(), ticket); share < GridBlocks();
+       share = EndShare(a, memory.words())) {
     self.Run(share, 0, waits);
     waits = false;
   }

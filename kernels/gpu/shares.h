@@ -15,14 +15,20 @@ namespace berth::kernels::gpu {
 
 // All of these are called by the whole block.
 
-// The first share of this block; a launch without sums has one for every block.
+// Asks for the first share of this block: its first thread's ticket, which takes a while to come.
+BERTH_CARD_ONLY uint32_t AskForShare(const ProductArgs& a) {
+  return a.turns != nullptr && ThreadIndex() == 0 ? AtomicAdd(a.turns, 1) : 0;
+}
+// That share; a launch without sums has one for every block. Synchronizes; `word` is not to be
+// written again before the block has synchronized once more.
+BERTH_CARD_ONLY uint32_t TakeShare(const ProductArgs& a, uint32_t* word, uint32_t ticket) {
+  if (ThreadIndex() == 0) *word = ticket;
+  SyncBlock();
+  return a.turns == nullptr ? BlockIndex() : *word;
+}
+
 BERTH_CARD_ONLY uint32_t TakeShare(const ProductArgs& a, uint32_t* word) {
-  if (a.turns == nullptr) return BlockIndex();
-  if (ThreadIndex() == 0) *word = AtomicAdd(a.turns, 1);
-  SyncBlock();
-  const uint32_t share = *word;
-  SyncBlock();
-  return share;
+  return TakeShare(a, word, AskForShare(a));
 }
 
 // Its partials have been stored; the next one, GridBlocks() or more where there is none.
@@ -36,106 +42,11 @@ BERTH_CARD_ONLY uint32_t EndShare(const ProductArgs& a, uint32_t* word) {
     *word = next;
   }
   SyncBlock();
-  const uint32_t share = *word;
-  SyncBlock();
-  return share;
+  return *word;
 }
 
-BERTH_CARD_ONLY bool IsWhole16(const float* at) {
-  return (reinterpret_cast<uintptr_t>(at) & 15) == 0;
-}
-
-// y of a row, by a warp, kCols columns a lane from `col` on: products and sums rounded one by one,
-// k ascending.
-template <uint32_t kCols, uint32_t kAtOnce>
-BERTH_CARD_ONLY void SumColumns(const ProductArgs& a, uint32_t row, uint32_t col) {
-  float sums[kCols] = {};
-  BERTH_NO_UNROLL
-  for (uint32_t first = 0; first < a.top_k; first += kAtOnce) {
-    bool there[kAtOnce];
-    float weights[kAtOnce], values[kAtOnce][kCols];
-    BERTH_UNROLL
-    for (uint32_t k = 0; k < kAtOnce; ++k) {
-      const uint32_t pair = row * a.top_k + first + k;
-      // All asked for together: of pairs that are nobody's whatever lies there.
-      const bool is = first + k < a.top_k;
-      const int32_t id = is ? a.ids[pair] : kNoExpert;
-      there[k] = id >= 0 && static_cast<uint32_t>(id) < a.experts;
-      weights[k] = !is || a.weights_before ? 1.0f : a.weights[pair];
-      const float* from = a.partials + static_cast<size_t>(pair) * a.rows + col + Lane();
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < kCols; ++i, from += kWarp) {
-        values[k][i] = is && col + i * kWarp + Lane() < a.rows ? LoadShared(from) : 0.0f;
-      }
-    }
-    BERTH_UNROLL
-    for (uint32_t k = 0; k < kAtOnce; ++k) {
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < kCols; ++i) {
-        if (there[k]) sums[i] = Add(sums[i], Mul(weights[k], values[k][i]));
-      }
-    }
-  }
-  BERTH_UNROLL
-  for (uint32_t i = 0; i < kCols; ++i) {
-    const uint32_t at = col + i * kWarp + Lane();
-    if (at < a.rows) a.y[static_cast<size_t>(row) * a.rows + at] = Canonical(sums[i]);
-  }
-}
-
-// The same of four columns in a row a lane, which are loaded together; places of four are at
-// multiples of 16. A lane finds out for all about one pair.
-template <uint32_t kAtOnce>
-BERTH_CARD_ONLY void SumFours(const ProductArgs& a, uint32_t row, uint32_t col) {
-  const uint32_t lane = Lane();
-  const bool has_columns = col + 4 * lane < a.rows;
-  float sums[4] = {};
-  for (uint32_t first = 0; first < a.top_k; first += kAtOnce) {
-    const uint32_t pair = row * a.top_k + first;
-    const int32_t id = lane < kAtOnce && first + lane < a.top_k ? a.ids[pair + lane] : kNoExpert;
-    const bool there = id >= 0 && static_cast<uint32_t>(id) < a.experts;
-    const float weight = !there || a.weights_before ? 1.0f : a.weights[pair + lane];
-    const uint32_t pairs = Ballot(there);
-    const float* const from = a.partials + static_cast<size_t>(pair) * a.rows + col + 4 * lane;
-    float values[kAtOnce][4] = {};
-    BERTH_UNROLL
-    for (uint32_t k = 0; k < kAtOnce; ++k) {
-      if (has_columns && (pairs >> k & 1) != 0) {
-        LoadSharedFour(from + static_cast<size_t>(k) * a.rows, values[k]);
-      }
-    }
-    BERTH_UNROLL
-    for (uint32_t k = 0; k < kAtOnce; ++k) {
-      const float times = FromLane(weight, k);
-      if ((pairs >> k & 1) == 0) continue;
-      BERTH_UNROLL
-      for (uint32_t i = 0; i < 4; ++i) sums[i] = Add(sums[i], Mul(times, values[k][i]));
-    }
-  }
-  if (!has_columns) return;
-  StoreFour(a.y + static_cast<size_t>(row) * a.rows + col + 4 * lane, Canonical(sums[0]),
-            Canonical(sums[1]), Canonical(sums[2]), Canonical(sums[3]));
-}
-
-template <uint32_t kCols, uint32_t kAtOnce, bool kFours = false>
-BERTH_CARD_ONLY void SumRows(const ProductArgs& a) {
-  static_assert(!kFours || kCols == 4);
-  const uint32_t warps = BlockThreads() / kWarp;
-  const uint32_t parts = (a.rows + kCols * kWarp - 1) / (kCols * kWarp);
-  for (uint32_t i = BlockIndex() + GridBlocks() * (ThreadIndex() / kWarp); i < a.x_rows * parts;
-       i += GridBlocks() * warps) {
-    const uint32_t row = i / parts, col = i % parts * kCols * kWarp;
-    if constexpr (kFours) {
-      SumFours<kAtOnce>(a, row, col);
-    } else {
-      SumColumns<kCols, kAtOnce>(a, row, col);
-    }
-  }
-}
-
-// This block's part of y, once every share has ended.
-BERTH_CARD_ONLY void SumShares(const ProductArgs& a) {
-  if (a.turns == nullptr) return;
+// Until every share has ended.
+BERTH_CARD_ONLY void WaitForShares(const ProductArgs& a) {
   if (ThreadIndex() == 0) {
     // More than seconds, where microseconds are usual: the card is no longer itself, and a graph
     // has to drain all the same.
@@ -146,9 +57,100 @@ BERTH_CARD_ONLY void SumShares(const ProductArgs& a) {
     Fence();
   }
   SyncBlock();
+}
+
+BERTH_CARD_ONLY bool IsWhole16(const float* at) {
+  return (reinterpret_cast<uintptr_t>(at) & 15) == 0;
+}
+
+// Of pairs in a row, a lane each: which are somebody's, and the lane's weight.
+struct PairWeights {
+  uint32_t there = 0;
+  float weight = 1;
+};
+// Up to kCount pairs of a row of the call from its `first` on; by a warp.
+template <uint32_t kCount>
+BERTH_CARD_ONLY PairWeights WeightsOf(const ProductArgs& a, uint32_t row, uint32_t first) {
+  static_assert(kCount <= kWarp);
+  const uint32_t k = first + Lane(), pair = row * a.top_k + k;
+  const bool is = Lane() < kCount && k < a.top_k;
+  // Both asked for together.
+  const int32_t id = is ? a.ids[pair] : kNoExpert;
+  const float weight = !is || a.weights_before ? 1.0f : a.weights[pair];
+  return {Ballot(id >= 0 && static_cast<uint32_t>(id) < a.experts), weight};
+}
+
+// y of a row, by a warp, kCols columns a lane from `col` on: products and sums rounded one by one,
+// k ascending. kFours: a lane's columns lie in a row, at a multiple of 16 bytes. `pairs`: the
+// first ones.
+template <uint32_t kCols, uint32_t kAtOnce, bool kFours>
+BERTH_CARD_ONLY void SumColumns(const ProductArgs& a, uint32_t row, uint32_t col,
+                                PairWeights pairs) {
+  static_assert(!kFours || kCols == 4);
+  const uint32_t at = col + (kFours ? 4 : 1) * Lane();
+  float sums[kCols] = {};
+  BERTH_NO_UNROLL
+  for (uint32_t first = 0; first < a.top_k; first += kAtOnce) {
+    if (first != 0) pairs = WeightsOf<kAtOnce>(a, row, first);
+    const float* from = a.partials + (static_cast<size_t>(row) * a.top_k + first) * a.rows + at;
+    float values[kAtOnce][kCols] = {};
+    BERTH_UNROLL
+    for (uint32_t k = 0; k < kAtOnce; ++k, from += a.rows) {
+      if ((pairs.there >> k & 1) == 0) continue;
+      if constexpr (kFours) {
+        if (at < a.rows) LoadSharedFour(from, values[k]);
+      } else {
+        BERTH_UNROLL
+        for (uint32_t i = 0; i < kCols; ++i) {
+          if (at + i * kWarp < a.rows) values[k][i] = LoadShared(from + i * kWarp);
+        }
+      }
+    }
+    BERTH_UNROLL
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      const float times = FromLane(pairs.weight, k);
+      if ((pairs.there >> k & 1) == 0) continue;
+      BERTH_UNROLL
+      for (uint32_t i = 0; i < kCols; ++i) sums[i] = Add(sums[i], Mul(times, values[k][i]));
+    }
+  }
+  float* const y = a.y + static_cast<size_t>(row) * a.rows + at;
+  BERTH_UNROLL
+  for (uint32_t i = 0; i < kCols; ++i) sums[i] = Canonical(sums[i]);
+  if constexpr (kFours) {
+    if (at < a.rows) StoreFour(y, sums[0], sums[1], sums[2], sums[3]);
+  } else {
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < kCols; ++i) {
+      if (at + i * kWarp < a.rows) y[i * kWarp] = sums[i];
+    }
+  }
+}
+
+// Waits for all shares. What does not depend on them is asked for before.
+template <uint32_t kCols, uint32_t kAtOnce, bool kFours = false>
+BERTH_CARD_ONLY void SumRows(const ProductArgs& a) {
+  const uint32_t apart = GridBlocks() * (BlockThreads() / kWarp);
+  const uint32_t parts = (a.rows + kCols * kWarp - 1) / (kCols * kWarp);
+  const uint32_t count = a.x_rows * parts;
+  uint32_t i = BlockIndex() + GridBlocks() * (ThreadIndex() / kWarp);
+  PairWeights pairs;
+  if (i < count) pairs = WeightsOf<kAtOnce>(a, i / parts, 0);
+  WaitForShares(a);
+  BERTH_NO_UNROLL
+  while (i < count) {
+    SumColumns<kCols, kAtOnce, kFours>(a, i / parts, i % parts * kCols * kWarp, pairs);
+    i += apart;
+    if (i < count) pairs = WeightsOf<kAtOnce>(a, i / parts, 0);
+  }
+}
+
+// This block's part of y, once every share has ended.
+BERTH_CARD_ONLY void SumShares(const ProductArgs& a) {
+  if (a.turns == nullptr) return;
   // Few columns a warp where there are warps enough.
   if (a.x_rows * ((a.rows + kWarp - 1) / kWarp) <= GridBlocks() * (BlockThreads() / kWarp)) {
-    SumRows<1, 5>(a);
+    SumRows<1, kDirect ? 5 : 10>(a);
   } else if (!kDirect && a.rows % 4 == 0 && IsWhole16(a.partials) && IsWhole16(a.y)) {
     SumRows<4, 10, true>(a);
   } else {
