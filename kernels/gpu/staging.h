@@ -39,6 +39,11 @@ BERTH_CARD_ONLY void InitBarrier([[maybe_unused]] uint64_t* full,
 #endif
 }
 
+// In front of copies of weights in PTX: `once` tells the card's cache that they will not be read
+// again soon. What launches leave for each other, and their code, stays there the longer.
+#define BERTH_READ_ONCE \
+  "{\n.reg .b64 once;\ncreatepolicy.fractional.L2::evict_first.b64 once, 1.0;\n"
+
 // One lane's copy into a stage, for kBulkCopies; `to` has the same place in 16 bytes as `from`.
 BERTH_CARD_ONLY void CopyBulk([[maybe_unused]] uint8_t* to, [[maybe_unused]] const uint8_t* from,
                               [[maybe_unused]] uint32_t bytes, [[maybe_unused]] uint64_t* full) {
@@ -49,30 +54,12 @@ BERTH_CARD_ONLY void CopyBulk([[maybe_unused]] uint8_t* to, [[maybe_unused]] con
                "r"(whole)
                : "memory");
   if (whole == 0) return;
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(SharedAddress(to) & ~15u),
-      "l"(reinterpret_cast<uintptr_t>(from) & ~uintptr_t{15}), "r"(whole), "r"(SharedAddress(full))
-      : "memory");
-#endif
-}
-
-// The whole warp's copy, for the others.
-BERTH_CARD_ONLY void CopyByWarp(uint8_t* to, const uint8_t* from, uint32_t bytes) {
-#if defined(BERTH_ON_NVIDIA) && __CUDA_ARCH__ >= 800
-  const uint32_t head = Head(from);
-  for (uint32_t i = 16 * Lane(); i < head + bytes; i += 16 * kWarp) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(SharedAddress(to - head + i)),
-                 "l"(from - head + i)
-                 : "memory");
-  }
-#elif defined(BERTH_ON_NVIDIA) || defined(BERTH_ON_RADEON)
-  const uint32_t head = Head(from);
-  for (uint32_t i = 16 * Lane(); i < head + bytes; i += 16 * kWarp) {
-    *reinterpret_cast<uint4*>(to - head + i) = *reinterpret_cast<const uint4*>(from - head + i);
-  }
-#else
-  for (uint32_t i = Lane(); i < bytes; i += kWarp) to[i] = from[i];
+  asm volatile(BERTH_READ_ONCE
+               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+               "[%0], [%1], %2, [%3], once;\n}" ::"r"(SharedAddress(to) & ~15u),
+               "l"(reinterpret_cast<uintptr_t>(from) & ~uintptr_t{15}), "r"(whole),
+               "r"(SharedAddress(full))
+               : "memory");
 #endif
 }
 
@@ -88,6 +75,36 @@ BERTH_CARD_ONLY void CopyPiece(uint8_t* to, const uint8_t* from, [[maybe_unused]
   for (uint32_t i = begin; i < end; ++i) to[i] = from[i];
 #endif
 }
+// The same of weights.
+BERTH_CARD_ONLY void CopyWeights(uint8_t* to, const uint8_t* from, [[maybe_unused]] uint32_t begin,
+                                 [[maybe_unused]] uint32_t end) {
+#if defined(BERTH_ON_NVIDIA) && __CUDA_ARCH__ >= 800
+  asm volatile(
+      BERTH_READ_ONCE
+      "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, once;\n}" ::"r"(SharedAddress(to)),
+      "l"(from)
+      : "memory");
+#else
+  CopyPiece(to, from, begin, end);
+#endif
+}
+// The whole warp's copy, for the others.
+BERTH_CARD_ONLY void CopyByWarp(uint8_t* to, const uint8_t* from, uint32_t bytes) {
+#if defined(BERTH_ON_NVIDIA) && __CUDA_ARCH__ >= 800
+  const uint32_t head = Head(from);
+  for (uint32_t i = 16 * Lane(); i < head + bytes; i += 16 * kWarp) {
+    CopyWeights(to - head + i, from - head + i, 0, 16);
+  }
+#elif defined(BERTH_ON_NVIDIA) || defined(BERTH_ON_RADEON)
+  const uint32_t head = Head(from);
+  for (uint32_t i = 16 * Lane(); i < head + bytes; i += 16 * kWarp) {
+    *reinterpret_cast<uint4*>(to - head + i) = *reinterpret_cast<const uint4*>(from - head + i);
+  }
+#else
+  for (uint32_t i = Lane(); i < bytes; i += kWarp) to[i] = from[i];
+#endif
+}
+
 // Closes a group of such copies; waits until at most kLeft groups are under way.
 BERTH_CARD_ONLY void ClosePieces() {
 #if defined(BERTH_ON_NVIDIA) && __CUDA_ARCH__ >= 800

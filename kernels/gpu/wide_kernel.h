@@ -368,8 +368,8 @@ class WideBlock {
         for (uint32_t i = 0; i < kPieces; i += 4) {
           const uint32_t at = first + 16 * i;
           if (at < end) {
-            CopyPiece(to + 16 * i, pieces + 16 * i, at < head ? head - at : 0,
-                      end - at < 16 ? end - at : 16);
+            CopyWeights(to + 16 * i, pieces + 16 * i, at < head ? head - at : 0,
+                        end - at < 16 ? end - at : 16);
           }
         }
       }
