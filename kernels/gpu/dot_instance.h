@@ -11,7 +11,7 @@ namespace berth::kernels::gpu {
 
 template <auto kKernel>
 TunedKernel TunedKernelOf(uint32_t blocks, uint32_t table_words) {
-  return {blocks, table_words * 4,
+  return {blocks, table_words * 4, 0,
           [](size_t shared_bytes) { return gpuPrepareKernel(kKernel, shared_bytes); },
           [](const ProductArgs& args, uint32_t blocks, uint32_t threads, size_t shared_bytes,
              gpuStream_t stream) {
@@ -27,10 +27,11 @@ TunedKernels TunedKernelsOf(TensorType type) {
   kernels.halves = F::kKind.minima && F::kKind.halves;
   kernels.dots = TunedKernelOf<DotKernel<F>>(kDotBlocks, F::kTableWords * kDotCopies<F>);
   if constexpr (kHasWide) {
-    constexpr uint32_t kWords = F::kTableWords * kWideDotCopies<F>;
-    kernels.wide = TunedKernelOf<WideKernel<F>>(kDotBlocks, kWords);
-    kernels.rarely_wide = TunedKernelOf<RarelyWideKernel<F>>(kDotBlocks, kWords);
-    kernels.wide_table_bytes = kWideTableBytes<F>;
+    constexpr uint32_t kCopies = kWideDotCopies<F>, kRarely = kRarelyWideCopies<F>;
+    kernels.wide = TunedKernelOf<WideKernel<F>>(kDotBlocks, F::kTableWords * kCopies);
+    kernels.wide.wide_table_bytes = kWideTableBytes<F, kCopies>;
+    kernels.rarely_wide = TunedKernelOf<RarelyWideKernel<F>>(kDotBlocks, F::kTableWords * kRarely);
+    kernels.rarely_wide.wide_table_bytes = kWideTableBytes<F, kRarely>;
     kernels.wide_slot_bytes = WideSlotBytes(F::kBytes, F::kElements);
   }
   if constexpr (kHaveMatrixKernels) {

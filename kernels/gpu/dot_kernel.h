@@ -18,6 +18,8 @@ template <typename F>
 inline constexpr uint32_t kDotCopies = kTableCopies<F, kMostTableBytes>;
 template <typename F>
 inline constexpr uint32_t kWideDotCopies = kTableCopies<F, kMostWideTableBytes>;
+template <typename F>
+inline constexpr uint32_t kRarelyWideCopies = kDotCopies<F>;
 
 // A block's shared memory (DotFixedBytes), kCopies of the table, local rows, stages.
 template <typename F, uint32_t kCopies>
@@ -95,14 +97,13 @@ DotKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
 }
 
 // The wide units of a share, where there are any. Returns its turn for what comes behind them.
-template <typename F>
+template <typename F, uint32_t kCopies>
 BERTH_CARD_ONLY uint32_t RunWide(const ProductArgs& a, uint8_t* shared, bool few, uint32_t units,
                                  uint32_t share) {
-  constexpr uint32_t kCopies = kWideDotCopies<F>;
   const DotMemory<F, kCopies> memory(a, shared);
   const uint32_t turn =
-      few ? WideBlock<F, true>(a, memory.table(), memory.Table()).Run(units, share)
-          : WideBlock<F, false>(a, memory.table(), memory.Table()).Run(units, share);
+      few ? WideBlock<F, kCopies, true>(a, memory.table(), memory.Table()).Run(units, share)
+          : WideBlock<F, kCopies, false>(a, memory.table(), memory.Table()).Run(units, share);
   if constexpr (kHasWidePoints<F>) {
     FillTableCopies<F, kCopies>(memory.table());
     SyncBlock();
@@ -113,10 +114,10 @@ BERTH_CARD_ONLY uint32_t RunWide(const ProductArgs& a, uint8_t* shared, bool few
 BERTH_CARD_ONLY bool HaveFewPairs(const ProductArgs& a, uint32_t units) {
   return units != 0 && WideFewFits(a.wide_pairs) && a.list.units[0].count <= kWideFewPairs;
 }
-template <typename F>
+template <typename F, uint32_t kCopies>
 BERTH_CARD_ONLY void RunDots(const ProductArgs& a, uint8_t* shared, uint32_t share,
                              uint32_t first_unit, bool waits) {
-  const DotMemory<F, kWideDotCopies<F>> memory(a, shared);
+  const DotMemory<F, kCopies> memory(a, shared);
   const LocalRows local = memory.Local();
   auto dots = memory.Dots(local);
   dots.Run(share, first_unit, waits);
@@ -127,12 +128,12 @@ BERTH_CARD_ONLY void RunDots(const ProductArgs& a, uint8_t* shared, uint32_t sha
 template <typename F>
 BERTH_CARD_APART uint32_t RunWideApart(const ProductArgs& a, uint8_t* shared, uint32_t units,
                                        uint32_t share) {
-  return RunWide<F>(a, shared, HaveFewPairs(a, units), units, share);
+  return RunWide<F, kRarelyWideCopies<F>>(a, shared, HaveFewPairs(a, units), units, share);
 }
 template <typename F>
 BERTH_CARD_APART void RunDotsApart(const ProductArgs& a, uint8_t* shared, uint32_t share,
                                    uint32_t first_unit) {
-  RunDots<F>(a, shared, share, first_unit, false);
+  RunDots<F, kWideDotCopies<F>>(a, shared, share, first_unit, false);
 }
 
 // Of calls most of whose units are wide: these (wide_kernel.h), then the others.
@@ -152,7 +153,7 @@ WideKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   const bool few = HaveFewPairs(a, units);
   for (uint32_t share = TakeShare(a, memory.words()); share < GridBlocks();
        share = EndShare(a, memory.words())) {
-    const uint32_t turn = units == 0 ? share : RunWide<F>(a, shared, few, units, share);
+    const uint32_t turn = units == 0 ? share : RunWide<F, kCopies>(a, shared, few, units, share);
     RunDotsApart<F>(*own, shared, turn, units);
   }
   SumShares(a);
@@ -164,7 +165,7 @@ template <typename F>
 BERTH_KERNEL(kDotThreads, kDotBlocks)
 RarelyWideKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   BERTH_SHARED_MEMORY(shared);
-  constexpr uint32_t kCopies = kWideDotCopies<F>;
+  constexpr uint32_t kCopies = kRarelyWideCopies<F>;
   const DotMemory<F, kCopies> memory(a, shared);
   memory.MakeBarriers();
   if (ThreadIndex() == 0) *memory.args() = a;
@@ -181,7 +182,7 @@ RarelyWideKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
       waits = false;
       turn = RunWideApart<F>(*memory.args(), shared, units, share);
     }
-    RunDots<F>(a, shared, turn, units, waits);
+    RunDots<F, kCopies>(a, shared, turn, units, waits);
     waits = false;
   }
   if (waits) WaitAndGoOn();

@@ -28,6 +28,13 @@ constexpr uint32_t kShortRow = 1024;  // columns
 constexpr uint32_t kMostPasses = 4;
 constexpr uint32_t kManyPairs = 4;  // of a unit on average: then many are wide
 
+// Which of a format's kernels with dots runs these.
+const TunedKernel& DotsOf(const TunedKernels& kernels, const ProductArgs& a) {
+  if (a.wide_over == kNoneWide) return kernels.dots;
+  const bool many = uint64_t{a.x_rows} * a.top_k >= uint64_t{kManyPairs} * a.experts;
+  return many ? kernels.wide : kernels.rarely_wide;
+}
+
 const TunedKernels* Find(TensorType type) {
   for (const TunedKernels* kernels : kKernels) {
     if (kernels->type == type) return kernels;
@@ -107,7 +114,7 @@ bool PlanBlock(const TunedKernels& kernels, uint64_t table_bytes, uint32_t warps
   };
   if (!cut()) return false;
   // Where units have few pairs: rather whole rows in a stage than inputs of many.
-  if (a->wide_over == kNoneWide && rows == kDotPairs && a->part_bytes == 0) {
+  if (&DotsOf(kernels, *a) != &kernels.wide && rows == kDotPairs && a->part_bytes == 0) {
     rows /= 2;
     if (!cut() || a->part_bytes == 0) {
       rows = kDotPairs;
@@ -123,7 +130,7 @@ bool PlanBlock(const TunedKernels& kernels, uint64_t table_bytes, uint32_t warps
 
 // Dots in a block that has `room` of shared memory.
 bool PlanDots(const TunedKernels& kernels, uint64_t room, uint32_t processors, ProductArgs* a) {
-  const TunedKernel& kernel = a->wide_over != kNoneWide ? kernels.wide : kernels.dots;
+  const TunedKernel& kernel = DotsOf(kernels, *a);
   a->row_step = !kDirect && a->row_bytes[0] % 4 == 2 ? 2 : 1;
   a->blocks = kernel.blocks;
   a->passes = 1;
@@ -172,9 +179,10 @@ bool PlanMatrices(const TunedKernels& kernels, uint64_t block_bytes, ProductArgs
   return a->blocks > 0;
 }
 
-uint64_t WideBytes(const TunedKernels& kernels, uint32_t warps, uint32_t pairs) {
-  return DotFixedBytes(warps) + kernels.wide.table_bytes + kernels.wide_table_bytes +
-         WideSharedBytes(kernels.wide_slot_bytes, warps, pairs);
+uint64_t WideBytes(const TunedKernels& kernels, const ProductArgs& a, uint32_t pairs) {
+  const TunedKernel& kernel = DotsOf(kernels, a);
+  return DotFixedBytes(a.warps) + kernel.table_bytes + kernel.wide_table_bytes +
+         WideSharedBytes(kernels.wide_slot_bytes, a.warps, pairs);
 }
 
 }  // namespace
@@ -198,7 +206,7 @@ Tuned PlanTuned(bool many, uint32_t processors, ProductArgs* args) {
   if (many && PlanMatrices(*kernels, block_bytes, args)) return Tuned::kMatrices;
   if (!PlanDots(*kernels, block_bytes, processors, args)) return Tuned::kNone;
   if (args->wide_over != kNoneWide) {
-    const uint64_t wide = WideBytes(*kernels, args->warps, args->wide_pairs);
+    const uint64_t wide = WideBytes(*kernels, *args, args->wide_pairs);
     args->shared_bytes = std::max(args->shared_bytes, static_cast<uint32_t>(wide));
   }
   return Tuned::kDots;
@@ -213,7 +221,7 @@ uint32_t WidePairs(const ProductArgs& args) {
   if (PlanTuned(false, 1, &planned) != Tuned::kDots) return 0;
   const TunedKernels& kernels = *Find(args.types[0]);
   uint32_t pairs = kWideMostPairs;
-  while (pairs >= kWideFewestPairs && WideBytes(kernels, planned.warps, pairs) > block_bytes) {
+  while (pairs >= kWideFewestPairs && WideBytes(kernels, planned, pairs) > block_bytes) {
     pairs -= 16;
   }
   return pairs < kWideFewestPairs ? 0 : pairs;
@@ -222,11 +230,7 @@ uint32_t WidePairs(const ProductArgs& args) {
 gpuError_t LaunchTuned(Tuned tuned, const ProductArgs& args, uint32_t processors,
                        gpuStream_t stream) {
   const TunedKernels& kernels = *Find(args.types[0]);
-  const bool many = uint64_t{args.x_rows} * args.top_k >= uint64_t{kManyPairs} * args.experts;
-  const TunedKernel& kernel = tuned == Tuned::kMatrices     ? kernels.matrices
-                              : args.wide_over == kNoneWide ? kernels.dots
-                              : many                        ? kernels.wide
-                                                            : kernels.rarely_wide;
+  const TunedKernel& kernel = tuned == Tuned::kMatrices ? kernels.matrices : DotsOf(kernels, args);
   return kernel.launch(args, processors * args.blocks, args.warps * 32, args.shared_bytes, stream);
 }
 

@@ -18,7 +18,7 @@ inline constexpr uint32_t kDotPartRows = 4;              // rows of half a tile
 inline constexpr uint32_t kDotPairs = kDirect ? 4 : 8;   // activation rows at a time
 inline constexpr uint32_t kDotDepth = 4;                 // stages of a warp, at most
 inline constexpr uint32_t kMostTableBytes = kDirect ? 16 << 10 : 64 << 10;
-inline constexpr uint32_t kMostWideTableBytes = 32 << 10;  // beside wide units, which want room
+inline constexpr uint32_t kMostWideTableBytes = 32 << 10;  // beside many wide units
 inline constexpr uint32_t kMostLocalRows = kDirect ? 0 : 32;
 
 // Products of four weight rows with an activation row, as they wait in a Radeon's shared memory
@@ -114,8 +114,9 @@ inline constexpr uint32_t kMatrixMeetingBytes = 16 * 8 * kMatrixMeetingStride * 
 
 // A kernel of one format.
 struct TunedKernel {
-  uint32_t blocks = 0;       // of a multiprocessor, at most
-  uint32_t table_bytes = 0;  // of shared memory
+  uint32_t blocks = 0;            // of a multiprocessor, at most
+  uint32_t table_bytes = 0;       // of shared memory
+  uint32_t wide_table_bytes = 0;  // what wide units need besides (wide_plan.h)
   gpuError_t (*prepare)(size_t shared_bytes) = nullptr;
   gpuError_t (*launch)(const ProductArgs& args, uint32_t blocks, uint32_t threads,
                        size_t shared_bytes, gpuStream_t stream) = nullptr;
@@ -128,9 +129,7 @@ struct TunedKernels {
   TunedKernel wide, rarely_wide;
   uint32_t elements = 0, bytes = 0;  // of a block of weights
   bool halves = false;               // inputs need ByteRows::halves
-  // Of its shared memory: what it needs besides the table, and of a weight row (wide_plan.h).
-  uint32_t wide_table_bytes = 0;
-  uint32_t wide_slot_bytes = 0;
+  uint32_t wide_slot_bytes = 0;      // of shared memory, for a weight row of a wide unit
 };
 
 gpuError_t PrepareTunedKernels();

@@ -25,30 +25,31 @@
 
 namespace berth::kernels::gpu {
 
-// Of the decoder's table in shared memory, which the wide path puts its own in place of.
-template <typename F>
-inline constexpr uint32_t kOtherTableBytes =
-    F::kTableWords* kTableCopies<F, kMostWideTableBytes>* uint32_t{4};
+// Of the decoder's table in shared memory, so many times, which the wide path puts its own in place
+// of.
+template <typename F, uint32_t kCopies>
+inline constexpr uint32_t kOtherTableBytes = F::kTableWords* kCopies* uint32_t{4};
 // What these need more.
-template <typename F>
+template <typename F, uint32_t kCopies>
 inline constexpr uint32_t kWideTableBytes =
-    kWideTableWords<F> * 4 <= kOtherTableBytes<F> ? 0
-                                                  : kWideTableWords<F> * 4 - kOtherTableBytes<F>;
+    kWideTableWords<F> * 4 <= kOtherTableBytes<F, kCopies>
+        ? 0
+        : kWideTableWords<F> * 4 - kOtherTableBytes<F, kCopies>;
 
 #if BERTH_HAS_MATRIX_UNITS
 // kFew: no unit has more than kWideFewPairs pairs. Then inputs have four stages and warps meet once
 // a chunk, not once a step: those of the next chunk are asked for while this one's are read.
-template <typename F, bool kFew>
+template <typename F, uint32_t kCopies, bool kFew>
 class WideBlock {
  public:
-  // `other_table`: kOtherTableBytes<F>, and behind it kWideTableBytes<F> and WideSharedBytes.
+  // `other_table`: kOtherTableBytes, and behind it kWideTableBytes and WideSharedBytes.
   BERTH_CARD_ONLY WideBlock(const ProductArgs& a, uint32_t* other_table, const CardTable& table)
       : a_(a), table_(table), wide_table_(other_table) {
     thread_ = KeptWord(MadeHere(ThreadIndex()));
     if constexpr (kHasWidePoints<F>) FillWideTables<F>(other_table, thread_, BlockThreads());
-    uint8_t* const shared =
-        reinterpret_cast<uint8_t*>(other_table) + kOtherTableBytes<F> + kWideTableBytes<F>;
-    static_assert((kOtherTableBytes<F> + kWideTableBytes<F>) % 128 == 0);
+    uint8_t* const shared = reinterpret_cast<uint8_t*>(other_table) + kOtherTableBytes<F, kCopies> +
+                            kWideTableBytes<F, kCopies>;
+    static_assert((kOtherTableBytes<F, kCopies> + kWideTableBytes<F, kCopies>) % 128 == 0);
     static_assert(kWideJobs * sizeof(WideJob) % 128 == 0);
     jobs_ = reinterpret_cast<WideJob*>(shared);
     inputs_ = shared + kWideJobs * sizeof(WideJob);
@@ -462,7 +463,7 @@ class WideBlock {
   uint32_t half_ = 0;   // of the stages of inputs, which the chunk reads
 };
 #else
-template <typename F, bool kFew>
+template <typename F, uint32_t kCopies, bool kFew>
 class WideBlock;
 #endif
 
