@@ -11,36 +11,48 @@ namespace {
 constexpr uint32_t kWarps = kListThreads / kWarp;
 constexpr uint32_t kMostRowBlocks = 1024;
 
-BERTH_CARD_ONLY void QuantizeRows(const PrepareArgs& a) {
-  const uint32_t blocks = (a.cols + 31) / 32;
-  const uint32_t warps = (GridBlocks() - 1) * kWarps;
-  const uint32_t count = a.rows * blocks;
-  for (uint32_t i = (BlockIndex() - 1) * kWarps + ThreadIndex() / kWarp; i < count; i += warps) {
-    const uint32_t row = i / blocks, block = i % blocks;
-    const uint32_t col = block * 32 + Lane();
-    const float x = col < a.cols ? a.x[static_cast<size_t>(row) * a.cols + col] : 0.0f;
-    QuantizeBlock(x, a.to, row, block);
+// Of a row, what a warp takes at a time: four columns a lane.
+struct Piece {
+  uint32_t row = 0, col = 0;
+  float x[4] = {};
+};
+constexpr uint32_t kPieceCols = 4 * kWarp;
+static_assert(kPieceCols == kWideColumns);
+
+BERTH_CARD_ONLY Piece PieceOf(const PrepareArgs& a, uint32_t pieces, uint32_t i, bool whole) {
+  Piece piece;
+  piece.row = i / pieces;
+  piece.col = (i - piece.row * pieces) * kPieceCols + 4 * Lane();
+  if (piece.row >= a.rows) return piece;
+  const float* const from = a.x + static_cast<size_t>(piece.row) * a.cols + piece.col;
+  if (whole) {
+    if (piece.col < a.cols) LoadSharedFour(from, piece.x);
+    return piece;
   }
+  BERTH_UNROLL
+  for (uint32_t k = 0; k < 4; ++k) {
+    if (piece.col + k < a.cols) piece.x[k] = LoadShared(from + k);
+  }
+  return piece;
 }
 
-// A warp takes four blocks of 32 at a time.
-BERTH_CARD_ONLY void RoundRows(const PrepareArgs& a) {
-  const uint32_t parts = (a.cols + kWideColumns - 1) / kWideColumns;
+// Rows into 8 bits, BF16 or both. The next piece is under way meanwhile.
+BERTH_CARD_ONLY void ConvertRows(const PrepareArgs& a) {
+  const uint32_t pieces = (a.cols + kPieceCols - 1) / kPieceCols, count = a.rows * pieces;
   const uint32_t warps = (GridBlocks() - 1) * kWarps;
-  const uint32_t count = a.rows * parts;
-  for (uint32_t i = (BlockIndex() - 1) * kWarps + ThreadIndex() / kWarp; i < count; i += warps) {
-    const uint32_t row = i / parts, first = i % parts * kWideColumns;
-    const float* const from = a.x + static_cast<size_t>(row) * a.cols;
-    float x[kWideColumns / kWarp];
-    BERTH_UNROLL
-    for (uint32_t block = 0; block < kWideColumns / kWarp; ++block) {
-      const uint32_t col = first + block * kWarp + Lane();
-      x[block] = col < a.cols ? from[col] : 0.0f;
+  // Of all rows, if of the first.
+  const bool whole = a.cols % 4 == 0 && (reinterpret_cast<uintptr_t>(a.x) & 15) == 0;
+  uint32_t i = (BlockIndex() - 1) * kWarps + ThreadIndex() / kWarp;
+  Piece piece = PieceOf(a, pieces, i, whole);
+  BERTH_NO_UNROLL
+  for (; i < count; i += warps) {
+    const Piece next = PieceOf(a, pieces, i + warps, whole);
+    if (a.to.q != nullptr) {
+      const uint32_t block = piece.col / 32;
+      QuantizeBlocks(piece.x, a.to, piece.row, block, block * 32 < a.cols);
     }
-    BERTH_UNROLL
-    for (uint32_t block = 0; block < kWideColumns / kWarp; ++block) {
-      StoreWide(a.wide, row, first + block * kWarp + Lane(), x[block]);
-    }
+    if (a.wide.at != nullptr) StoreWideFour(a.wide, piece.row, piece.col, piece.x);
+    piece = next;
   }
 }
 
@@ -53,8 +65,7 @@ BERTH_KERNEL(kListThreads, 1) PrepareKernel(const BERTH_GRID_CONSTANT PrepareArg
     MakeWorkList(a, reinterpret_cast<uint32_t*>(shared));
     return;
   }
-  if (a.to.q != nullptr) QuantizeRows(a);
-  if (a.wide.at != nullptr) RoundRows(a);
+  if (a.to.q != nullptr || a.wide.at != nullptr) ConvertRows(a);
 }
 
 }  // namespace
@@ -65,7 +76,8 @@ gpuError_t PreparePrepareKernel() {
 
 gpuError_t LaunchPrepare(const PrepareArgs& args, gpuStream_t stream) {
   const bool rounds = args.to.q != nullptr || args.wide.at != nullptr;
-  const uint64_t items = rounds ? uint64_t{args.rows} * ((args.cols + 31) / 32) : 1;
+  const uint64_t pieces = (args.cols + kPieceCols - 1) / kPieceCols;
+  const uint64_t items = rounds ? args.rows * pieces : 1;
   const uint64_t blocks = std::min<uint64_t>((items + kWarps - 1) / kWarps, kMostRowBlocks);
   return gpuLaunch(PrepareKernel, 1 + static_cast<uint32_t>(std::max<uint64_t>(blocks, 1)),
                    kListThreads, WorkListWords(args) * sizeof(uint32_t), stream, true, args);

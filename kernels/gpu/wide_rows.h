@@ -25,6 +25,16 @@ BERTH_CARD void StoreWide(const WideRows& rows, uint32_t row, uint32_t col, floa
       static_cast<uint16_t>(Bfloat16Pair(value, 0.0f));
 }
 
+// Four columns in a row, the first a multiple of 4.
+BERTH_CARD void StoreWideFour(const WideRows& rows, uint32_t row, uint32_t col,
+                              const float (&values)[4]) {
+  uint16_t* const to = rows.at + static_cast<size_t>(row) * rows.stride;
+  auto* const first = reinterpret_cast<uint32_t*>(to + WidePlace(col));
+  auto* const second = reinterpret_cast<uint32_t*>(to + WidePlace(col + 2));
+  *first = Bfloat16Pair(values[0], values[1]);
+  *second = Bfloat16Pair(values[2], values[3]);
+}
+
 // The rest of a row behind its last column.
 BERTH_CARD void ClearBehind(const WideRows& rows, uint32_t row, uint32_t cols) {
   for (uint32_t col = cols; col % kWideColumns != 0; ++col) StoreWide(rows, row, col, 0.0f);
