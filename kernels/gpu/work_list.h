@@ -12,6 +12,7 @@
 namespace berth::kernels::gpu {
 
 inline constexpr uint32_t kListThreads = 512;
+inline constexpr uint32_t kNoId = 0xffffffff;
 
 // The lowest unit without an address stays.
 BERTH_CARD_ONLY void ReportFailed(const PrepareArgs& a, UnitIndex unit) {
@@ -186,6 +187,23 @@ BERTH_CARD_ONLY WaveUnit UnitOf(const WaveUnit& at) {
   return unit;
 }
 
+// Words that are asked for together: one after the other, each would take its time.
+template <uint32_t kCount>
+struct Words {
+  uint32_t words[kCount];
+};
+inline constexpr uint32_t kWordsAtOnce = 8;
+// `at` and those `apart`, `left` of them at most.
+template <uint32_t kCount>
+BERTH_CARD_ONLY Words<kCount> LoadWordsApart(const uint32_t* at, uint32_t apart, uint32_t left) {
+  Words<kCount> to;
+  BERTH_UNROLL
+  for (uint32_t i = 0; i < kCount; ++i) {
+    to.words[i] = i * apart < left ? LoadShared(at + i * apart) : 0;
+  }
+  return to;
+}
+
 // A wave's.
 BERTH_CARD_ONLY void ListWave(const PrepareArgs& a, const UnitOrder& order) {
   order.Clear();
@@ -203,35 +221,60 @@ BERTH_CARD_ONLY void ListWave(const PrepareArgs& a, const UnitOrder& order) {
         unit.address != nullptr ? unit.address : AddressOf(a, unit.unit);
     StoreUnit(a, unit.unit, unit.expert, address, reinterpret_cast<const int64_t*>(&unit.shifts),
               rank, count);
-    for (uint32_t k = 0; k < count; ++k) {
-      a.list.pairs[rank.first + k] = LoadShared(a.pairs + unit.first_pair + k);
+    for (uint32_t first = 0; first < count; first += kWordsAtOnce) {
+      const auto pairs =
+          LoadWordsApart<kWordsAtOnce>(a.pairs + unit.first_pair + first, 1, count - first);
+      BERTH_UNROLL
+      for (uint32_t k = 0; k < kWordsAtOnce; ++k) {
+        if (first + k < count) a.list.pairs[rank.first + first + k] = pairs.words[k];
+      }
     }
   }
 }
 
-// An expert that there is, or kNoExpert.
-BERTH_CARD_ONLY int32_t ExpertOf(const PrepareArgs& a, uint32_t pair) {
-  const int32_t id = LoadShared(a.ids + pair);
-  if (id >= 0 && static_cast<uint32_t>(id) >= a.experts) {
-    ReportFailed(a, a.first_unit + static_cast<uint32_t>(id));
-    return kNoExpert;
+// The router's ids of a thread's pairs from `first` on, kCount of them.
+template <uint32_t kCount>
+BERTH_CARD_ONLY Words<kCount> IdsFrom(const PrepareArgs& a, uint32_t first) {
+  if (first >= a.pair_count) return {};
+  return LoadWordsApart<kCount>(reinterpret_cast<const uint32_t*>(a.ids) + first, BlockThreads(),
+                                a.pair_count - first);
+}
+// Calls `take` with each of a thread's pairs that is somebody's, and its id; `ids`: the first ones.
+template <uint32_t kCount, typename Take>
+BERTH_CARD_ONLY void ForEachPair(const PrepareArgs& a, Words<kCount> ids, const Take& take) {
+  BERTH_NO_UNROLL
+  for (uint32_t first = ThreadIndex(); first < a.pair_count;) {
+    BERTH_UNROLL
+    for (uint32_t i = 0; i < kCount; ++i) {
+      const uint32_t pair = first + i * BlockThreads();
+      const auto id = static_cast<int32_t>(ids.words[i]);
+      if (pair < a.pair_count && id >= 0) take(pair, static_cast<uint32_t>(id));
+    }
+    first += kCount * BlockThreads();
+    ids = IdsFrom<kCount>(a, first);
   }
-  return id < 0 ? kNoExpert : id;
 }
 
-// The router's. Whatever a thread needs first it asks for before anything else.
+// The router's. Whatever a thread needs first it asks for before anything else. kAtOnce: of a
+// thread's pairs; calls of few have code of their own, which comes to the card the sooner.
+template <uint32_t kAtOnce>
 BERTH_CARD_ONLY void ListIds(const PrepareArgs& a, const UnitOrder& order) {
   const uint32_t self = ThreadIndex(), threads = BlockThreads();
-  const int32_t first_id = self < a.pair_count ? ExpertOf(a, self) : kNoExpert;
+  const auto ids = IdsFrom<kAtOnce>(a, self);
   const std::byte* const first_address =
       self < a.experts ? AddressOf(a, a.first_unit + self) : nullptr;
   order.Clear();
   for (uint32_t e = self; e < a.experts; e += threads) order.counts()[e] = 0;
   SyncBlock();
-  for (uint32_t pair = self; pair < a.pair_count; pair += threads) {
-    const int32_t id = pair == self ? first_id : ExpertOf(a, pair);
-    if (id != kNoExpert) AtomicAdd(order.counts() + id, 1);
-  }
+  uint32_t unknown = kNoId;
+  ForEachPair(a, ids, [&](uint32_t, uint32_t id) {
+    if (id < a.experts) {
+      AtomicAdd(order.counts() + id, 1);
+    } else if (id < unknown) {
+      unknown = id;
+    }
+  });
+  if (unknown != kNoId) ReportFailed(a, a.first_unit + unknown);
   SyncBlock();
   order.Sort(a.list, a.wide_over);
   for (uint32_t e = self; e < a.experts; e += threads) {
@@ -243,19 +286,19 @@ BERTH_CARD_ONLY void ListIds(const PrepareArgs& a, const UnitOrder& order) {
     order.next()[e] = rank.first;
   }
   SyncBlock();
-  for (uint32_t pair = self; pair < a.pair_count; pair += threads) {
-    const int32_t id = pair == self ? first_id : LoadShared(a.ids + pair);
-    if (id < 0 || static_cast<uint32_t>(id) >= a.experts) continue;
-    a.list.pairs[AtomicAdd(order.next() + id, 1)] = pair;
-  }
+  ForEachPair(a, ids, [&](uint32_t pair, uint32_t id) {
+    if (id < a.experts) a.list.pairs[AtomicAdd(order.next() + id, 1)] = pair;
+  });
 }
 
 // `shared`: WorkListWords(a).
 BERTH_CARD_ONLY void MakeWorkList(const PrepareArgs& a, uint32_t* shared) {
   if (a.units != nullptr) {
     ListWave(a, UnitOrder(shared, a.unit_count));
+  } else if (a.pair_count <= BlockThreads()) {
+    ListIds<1>(a, UnitOrder(shared, a.experts));
   } else {
-    ListIds(a, UnitOrder(shared, a.experts));
+    ListIds<kWordsAtOnce>(a, UnitOrder(shared, a.experts));
   }
 }
 
