@@ -71,6 +71,8 @@ BERTH_KERNEL(kListThreads, 1) PrepareKernel(const BERTH_GRID_CONSTANT PrepareArg
 }  // namespace
 
 gpuError_t PreparePrepareKernel() {
+  constexpr uint32_t kLeast = 48 << 10;  // of shared memory that a block may have on any card
+  static_assert(ListWords(kMostExperts) * sizeof(uint32_t) <= kLeast);
   return gpuPrepareKernel(PrepareKernel, ListWords(kMostExperts) * sizeof(uint32_t));
 }
 

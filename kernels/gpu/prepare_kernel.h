@@ -8,8 +8,8 @@
 
 namespace berth::kernels::gpu {
 
-// Experts of a layer at most: there is a counter for each in shared memory.
-inline constexpr uint32_t kMostExperts = 8192;
+// Experts of a layer at most: there are two words for each in shared memory.
+inline constexpr uint32_t kMostExperts = 4096;
 
 gpuError_t PreparePrepareKernel();
 gpuError_t LaunchPrepare(const PrepareArgs& args, gpuStream_t stream);

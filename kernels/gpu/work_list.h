@@ -48,7 +48,7 @@ class UnitOrder {
 
   // Of unit `unit`, to be set before Sort; zeros are no units.
   BERTH_CARD_ONLY uint32_t* counts() const { return counts_; }
-  // Word `unit`: behind Sort anybody's.
+  // Word `unit`: the caller's, once it knows Of(unit).
   BERTH_CARD_ONLY uint32_t* next() const { return next_; }
 
   // Synchronize behind it.
