@@ -153,6 +153,9 @@ inline void Pause() {}
 
 #endif
 
+BERTH_CARD_ONLY bool IsWhole16(const float* at) {
+  return (reinterpret_cast<uintptr_t>(at) & 15) == 0;
+}
 // Four in a row, at a multiple of 16.
 BERTH_CARD_ONLY void LoadSharedFour(const float* at, float (&to)[4]) {
 #if defined(BERTH_ON_NVIDIA)

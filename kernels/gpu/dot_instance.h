@@ -27,7 +27,7 @@ TunedKernels TunedKernelsOf(TensorType type) {
   kernels.halves = F::kKind.minima && F::kKind.halves;
   kernels.dots = TunedKernelOf<DotKernel<F>>(kDotBlocks, F::kTableWords * kDotCopies<F>);
   if constexpr (kHasWide) {
-    constexpr uint32_t kCopies = kWideDotCopies<F>, kRarely = kRarelyWideCopies<F>;
+    constexpr uint32_t kCopies = kWideDotCopies<F>, kRarely = kDotCopies<F>;
     kernels.wide = TunedKernelOf<WideKernel<F>>(kDotBlocks, F::kTableWords * kCopies);
     kernels.wide.wide_table_bytes = kWideTableBytes<F, kCopies>;
     kernels.rarely_wide = TunedKernelOf<RarelyWideKernel<F>>(kDotBlocks, F::kTableWords * kRarely);

@@ -18,8 +18,6 @@ template <typename F>
 inline constexpr uint32_t kDotCopies = kTableCopies<F, kMostTableBytes>;
 template <typename F>
 inline constexpr uint32_t kWideDotCopies = kTableCopies<F, kMostWideTableBytes>;
-template <typename F>
-inline constexpr uint32_t kRarelyWideCopies = kDotCopies<F>;
 
 // A block's shared memory (DotFixedBytes), kCopies of the table, local rows, stages.
 template <typename F, uint32_t kCopies>
@@ -128,7 +126,7 @@ BERTH_CARD_ONLY void RunDots(const ProductArgs& a, uint8_t* shared, uint32_t sha
 template <typename F>
 BERTH_CARD_APART uint32_t RunWideApart(const ProductArgs& a, uint8_t* shared, uint32_t units,
                                        uint32_t share) {
-  return RunWide<F, kRarelyWideCopies<F>>(a, shared, HaveFewPairs(a, units), units, share);
+  return RunWide<F, kDotCopies<F>>(a, shared, HaveFewPairs(a, units), units, share);
 }
 template <typename F>
 BERTH_CARD_APART void RunDotsApart(const ProductArgs& a, uint8_t* shared, uint32_t share,
@@ -165,7 +163,7 @@ template <typename F>
 BERTH_KERNEL(kDotThreads, kDotBlocks)
 RarelyWideKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   BERTH_SHARED_MEMORY(shared);
-  constexpr uint32_t kCopies = kRarelyWideCopies<F>;
+  constexpr uint32_t kCopies = kDotCopies<F>;
   const DotMemory<F, kCopies> memory(a, shared);
   memory.MakeBarriers();
   if (ThreadIndex() == 0) *memory.args() = a;

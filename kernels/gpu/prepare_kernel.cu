@@ -41,7 +41,7 @@ BERTH_CARD_ONLY void ConvertRows(const PrepareArgs& a) {
   const uint32_t pieces = (a.cols + kPieceCols - 1) / kPieceCols, count = a.rows * pieces;
   const uint32_t warps = (GridBlocks() - 1) * kWarps;
   // Of all rows, if of the first.
-  const bool whole = a.cols % 4 == 0 && (reinterpret_cast<uintptr_t>(a.x) & 15) == 0;
+  const bool whole = a.cols % 4 == 0 && IsWhole16(a.x);
   uint32_t i = (BlockIndex() - 1) * kWarps + ThreadIndex() / kWarp;
   Piece piece = PieceOf(a, pieces, i, whole);
   BERTH_NO_UNROLL

@@ -59,10 +59,6 @@ BERTH_CARD_ONLY void WaitForShares(const ProductArgs& a) {
   SyncBlock();
 }
 
-BERTH_CARD_ONLY bool IsWhole16(const float* at) {
-  return (reinterpret_cast<uintptr_t>(at) & 15) == 0;
-}
-
 // Of pairs in a row, a lane each: which are somebody's, and the lane's weight.
 struct PairWeights {
   uint32_t there = 0;

@@ -88,17 +88,13 @@ BERTH_CARD_ONLY void CopyWeights(uint8_t* to, const uint8_t* from, [[maybe_unuse
   CopyPiece(to, from, begin, end);
 #endif
 }
+
 // The whole warp's copy, for the others.
 BERTH_CARD_ONLY void CopyByWarp(uint8_t* to, const uint8_t* from, uint32_t bytes) {
-#if defined(BERTH_ON_NVIDIA) && __CUDA_ARCH__ >= 800
+#if defined(BERTH_ON_NVIDIA) || defined(BERTH_ON_RADEON)
   const uint32_t head = Head(from);
   for (uint32_t i = 16 * Lane(); i < head + bytes; i += 16 * kWarp) {
     CopyWeights(to - head + i, from - head + i, 0, 16);
-  }
-#elif defined(BERTH_ON_NVIDIA) || defined(BERTH_ON_RADEON)
-  const uint32_t head = Head(from);
-  for (uint32_t i = 16 * Lane(); i < head + bytes; i += 16 * kWarp) {
-    *reinterpret_cast<uint4*>(to - head + i) = *reinterpret_cast<const uint4*>(from - head + i);
   }
 #else
   for (uint32_t i = Lane(); i < bytes; i += kWarp) to[i] = from[i];
