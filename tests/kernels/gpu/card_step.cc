@@ -124,11 +124,13 @@ Outputs CardStep::RunCard(bool wave) {
     unit.shifts = {40, 40, 40};
     table[unit.unit] = nullptr;
   }
+  std::vector<float> inputs(input_offset, 0.0f);
+  inputs.insert(inputs.end(), x.begin(), x.end());
   CardCall call;
   call.layer = CardLayerOf(spec);
   call.rows = rows_;
   call.top_k = top_k_;
-  call.x = x.data();
+  call.x = inputs.data() + input_offset;
   call.weights = weights.data();
   call.table = table.data();
   call.partials = to.partials.data();

@@ -29,6 +29,8 @@ class CardStep : public kernels::testing::RoutedRows {
 
   // Every unit begins so many bytes beyond a multiple of 256.
   uint32_t misalignment = 0;
+  // Inputs begin so many floats beyond a multiple of 16 bytes.
+  uint32_t input_offset = 0;
   Dispatch dispatch;
   KernelChoice kernel;
   KernelLaunches ran;  // of all runs

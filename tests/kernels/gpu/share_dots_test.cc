@@ -49,6 +49,7 @@ TEST_P(ShareDots, GiveTheHostsBits) {
   }
   EXPECT_EQ(c.rows > kMostExactRows ? step.ran.wide : step.ran.dots, 4u);
   step.misalignment = 2;
+  step.input_offset = 1;
   EXPECT_TRUE(Same(step.RunCard(true).y, want.y));
   if (c.rows * c.top_k > kMostExactRows) return;
   // Every pair of one expert: a unit of more pairs than are taken at a time.

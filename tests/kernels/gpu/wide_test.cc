@@ -250,6 +250,8 @@ TEST(GpuWide, BitsDoNotDependOnHowItIsCut) {
       step.misalignment = misalignment;
       expect_same("misalignment", misalignment);
     }
+    step.input_offset = 3;
+    expect_same("input offset", step.input_offset);
   }
 }
 
