@@ -48,8 +48,19 @@ BERTH_CARD_ONLY uint32_t BlockThreads() { return blockDim.x; }
 BERTH_CARD_ONLY uint32_t GridBlocks() { return gridDim.x; }
 
 BERTH_CARD_ONLY void SyncBlock() { __syncthreads(); }
-// What was written before is seen by whoever sees what is written after, all over the card.
-BERTH_CARD_ONLY void Fence() { __threadfence(); }
+// What was written before, by this thread or by others before a barrier that it has passed, is seen
+// by whoever sees what it writes after, all over the card; what is read after, also behind a
+// barrier, is as new as what was read before.
+BERTH_CARD_ONLY void Fence() {
+#if defined(BERTH_ON_NVIDIA)
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+#else
+  __threadfence();
+#endif
+}
+// The same where threads fence what is their own and another one then writes: an order of all
+// fences, which takes longer.
+BERTH_CARD_ONLY void FenceOfEach() { __threadfence(); }
 BERTH_CARD_ONLY uint32_t AtomicAdd(uint32_t* at, uint32_t value) { return atomicAdd(at, value); }
 BERTH_CARD_ONLY void AtomicAdd(uint64_t* at, uint64_t value) {
   atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
@@ -120,6 +131,7 @@ inline uint32_t GridBlocks() { return emulated::GridBlocks(); }
 inline void SyncBlock() { emulated::SyncBlock(); }
 inline void SyncWarp() { emulated::Exchange(0); }
 inline void Fence() {}
+inline void FenceOfEach() {}
 inline uint32_t AtomicAdd(uint32_t* at, uint32_t value) {
   const uint32_t before = *at;
   *at += value;

@@ -101,12 +101,12 @@ BERTH_CARD_ONLY void QuantizeOutputs(const ProductArgs& a, const CardUnit& unit,
 BERTH_CARD_ONLY void OutputsStored(const ProductArgs& a, uint32_t unit_at, const CardUnit& unit,
                                    uint32_t row, uint32_t tile_rows, uint32_t step = 1) {
   if (a.h_bytes.q == nullptr || DownIsWide(a, unit)) return;
-  Fence();
+  FenceOfEach();
   SyncWarp();
   uint32_t last = 0;
   if (Lane() == 0) last = LastOfBlock(a, unit_at, row, tile_rows, step) ? 1 : 0;
   if (FromLane(last, 0) == 0) return;
-  Fence();
+  FenceOfEach();
   QuantizeOutputs(a, unit, row / 32, 0, 1);
 }
 
@@ -115,12 +115,12 @@ BERTH_CARD_ONLY void OutputsStoredByBlock(const ProductArgs& a, uint32_t unit_at
                                           const CardUnit& unit, uint32_t row, uint32_t tile_rows,
                                           uint32_t* word) {
   if (a.h_bytes.q == nullptr || DownIsWide(a, unit)) return;
-  Fence();
+  FenceOfEach();
   SyncBlock();
   if (ThreadIndex() == 0) *word = LastOfBlock(a, unit_at, row, tile_rows, 1) ? 1 : 0;
   SyncBlock();
   if (*word == 0) return;
-  Fence();
+  FenceOfEach();
   QuantizeOutputs(a, unit, row / 32, ThreadIndex() / kWarp, BlockThreads() / kWarp);
 }
 
