@@ -14,7 +14,7 @@ namespace berth::kernels {
 enum class KernelKind : uint8_t {
   kAuto,      // by the card's built-in rule
   kPlain,     // one kernel for every type
-  kDots,      // made for the type, with integer dot products
+  kDots,      // made for the type, with integer dot products; gate and up, then down
   kMatrices,  // made for the type, with integer matrix instructions
   kWide,      // calls that have units of more than exact_rows pairs, in wide arithmetic
 };
@@ -29,9 +29,10 @@ struct KernelChoice {
 // What ToString writes; InvalidArgument, with the nearest name, for anything else.
 Result<KernelChoice> ParseKernelChoice(std::string_view text);
 
-// Launches of products (two a grouped call) by the kernel that ran them.
+// Products (two a grouped call) by the kernel that ran them.
 struct KernelLaunches {
   uint64_t plain = 0, dots = 0, matrices = 0, wide = 0;
+  uint64_t at_once = 0;  // calls whose products, of `dots`, were one launch
 };
 
 }  // namespace berth::kernels

@@ -38,6 +38,7 @@ std::vector<RunPlan> Plans(uint32_t units, bool brief) {
   return {
       {"router ids"},
       {"router ids once more"},
+      {.name = "router ids, launch by launch", .kernel = {kernels::KernelKind::kDots}},
       {"router ids, plain kernel", false},
       {"one wave", true, units},
       {"waves of 1 from the ring", true, 1, {Home::kRing}},

@@ -202,6 +202,7 @@ Status StepRunner::Launch(const PlacedLayer& layer, const StepInputs& inputs, co
   call.table = layer.table();
   call.partials = partials_.data();
   call.failed_unit = failed_.as<uint32_t>();
+  call.kernel = plan.kernel;
   launcher_.dispatch.tuned = plan.tuned;
   if (plan.chunk > 0) return LaunchWaves(layer, inputs, plan, call);
   call.ids = ids_.as<const int32_t>();

@@ -48,6 +48,7 @@ struct RunPlan {
   uint32_t chunk = 0;                    // units of a wave; 0: from router ids
   std::vector<Home> homes;               // of a wave's units in turn; empty: the arena
   uint32_t missing_expert = UINT32_MAX;  // not in the pointer table
+  kernels::KernelChoice kernel;
 };
 
 // Card memory for steps up to these sizes. One per thread.

@@ -90,6 +90,10 @@ BERTH_CARD_ONLY T LoadShared(const T* at) {
 }
 // What another block changes meanwhile, again and again, with a little rest in between.
 BERTH_CARD_ONLY uint32_t Poll(const uint32_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+// For who polls.
+BERTH_CARD_ONLY void Publish(uint32_t* at, uint32_t value) {
+  __atomic_store_n(at, value, __ATOMIC_RELAXED);
+}
 BERTH_CARD_ONLY void Pause() { __builtin_amdgcn_s_sleep(2); }
 #else
 BERTH_CARD_ONLY void SyncWarp() { __syncwarp(); }
@@ -113,6 +117,12 @@ BERTH_CARD_ONLY uint32_t Poll(const uint32_t* at) {
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
 #endif
   return value;
+}
+// For who polls.
+BERTH_CARD_ONLY void Publish([[maybe_unused]] uint32_t* at, [[maybe_unused]] uint32_t value) {
+#if defined(BERTH_ON_NVIDIA)
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+#endif
 }
 BERTH_CARD_ONLY void Pause() {
 #if defined(BERTH_ON_NVIDIA)
@@ -161,6 +171,7 @@ T LoadShared(const T* at) {
   return *at;
 }
 inline uint32_t Poll(const uint32_t* at) { return *at; }
+inline void Publish(uint32_t* at, uint32_t value) { *at = value; }
 inline void Pause() {}
 
 #endif
@@ -199,6 +210,16 @@ BERTH_CARD_ONLY uint32_t MadeHere(uint32_t word) {
   asm volatile("" : "+r"(word));
 #endif
   return word;
+}
+// Of all lanes.
+BERTH_CARD_ONLY uint32_t SumOfLanes(uint32_t value) {
+#if defined(BERTH_ON_NVIDIA) && __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(0xffffffffu, value);
+#else
+  BERTH_UNROLL
+  for (uint32_t lanes = kWarp / 2; lanes > 0; lanes /= 2) value += LaneXor(value, lanes);
+  return value;
+#endif
 }
 BERTH_CARD_ONLY float LaneXor(float value, uint32_t lanes) {
   return FloatOf(LaneXor(BitsOf(value), lanes));

@@ -171,7 +171,7 @@ class DirectDots {
       if (a_.down) {
         StorePartial(a_, from.expert, a_.list.pairs[from.place], row, from.values[0][i % 4]);
       } else {
-        StoreActivation(a_, from.expert, from.place, row, from.values[0][i % 4],
+        StoreActivation(a_, a_.list.pairs, from.expert, from.place, row, from.values[0][i % 4],
                         from.values[a_.matrices == 2 ? 1 : 0][i % 4], from.wide);
       }
     }

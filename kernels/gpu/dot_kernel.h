@@ -36,10 +36,12 @@ class DotMemory {
     return shared_ + DotFixedBytes(Warps()) + F::kTableWords * kCopies * 4;
   }
   BERTH_CARD_ONLY CardTable Table() const { return TableOfLane<kCopies>(table()); }
-  BERTH_CARD_ONLY LocalRows Local() const { return LocalRows(a_, behind_table(), kHalves); }
+  BERTH_CARD_ONLY LocalRows<> Local() const {
+    return LocalRows<>(a_, a_.list.pairs, behind_table(), kHalves);
+  }
 
   // What this warp takes its part of the block's shares by.
-  BERTH_CARD_ONLY auto Dots(const LocalRows& local) const {
+  BERTH_CARD_ONLY auto Dots(const LocalRows<>& local) const {
     const uint32_t warp = ThreadIndex() / kWarp;
     if constexpr (kDirect) {
       auto* const states = reinterpret_cast<DotState*>(shared_ + kShareWords * 4);
@@ -49,7 +51,7 @@ class DotMemory {
       auto* const units = reinterpret_cast<CardUnit*>(shared_ + kShareWords * 4);
       uint8_t* const stages = behind_table() + a_.local_rows * LocalRowBytes(a_.cols, kHalves);
       return ShareDots<F>(
-          a_, words(), units, local, Table(),
+          a_, words(), units, a_.list.units, a_.list.pairs, local, Table(),
           RowStages<F>(a_, stages + warp * a_.depth * StageBytes(a_), WarpBarriers()));
     }
   }
@@ -79,7 +81,7 @@ DotKernel(const BERTH_GRID_CONSTANT ProductArgs a) {
   const DotMemory<F, kCopies> memory(a, shared);
   const uint32_t ticket = AskForShare(a);
   memory.MakeBarriers();
-  const LocalRows local = memory.Local();
+  const LocalRows<> local = memory.Local();
   auto self = memory.Dots(local);
   if constexpr (kCopies > 0) FillTableCopies<F, kCopies>(memory.table());
   // The list that down goes by has been there since the launch before began (card_warp.h).
@@ -116,7 +118,7 @@ template <typename F, uint32_t kCopies>
 BERTH_CARD_ONLY void RunDots(const ProductArgs& a, uint8_t* shared, uint32_t share,
                              uint32_t first_unit, bool waits) {
   const DotMemory<F, kCopies> memory(a, shared);
-  const LocalRows local = memory.Local();
+  const LocalRows<> local = memory.Local();
   auto dots = memory.Dots(local);
   dots.Run(share, first_unit, waits);
   dots.Close();

@@ -20,7 +20,6 @@ const TunedKernels* const kKernels[] = {
 #undef BERTH_KERNELS_OF
 };
 
-constexpr uint32_t kFewestWarps = 4;  // with fewer the plain kernel is as good
 constexpr uint64_t kReserved = 1024;  // what the card takes of shared memory for each block
 // Columns of a stage are a multiple of this, so that blocks of weights lie in all stages alike.
 constexpr uint32_t kColumnStep = 512;
@@ -42,16 +41,6 @@ const TunedKernels* Find(TensorType type) {
   return nullptr;
 }
 
-// Of the call's types, if they and its sizes are some that tuned kernels take; else null.
-const TunedKernels* FindFor(const ProductArgs& args) {
-  const TunedKernels* const kernels = Find(args.types[0]);
-  const bool alike = args.matrices == 1 ||
-                     (args.types[0] == args.types[1] && args.row_bytes[0] == args.row_bytes[1]);
-  // Kernels count a matrix's bytes in 32 bits.
-  const bool small = args.row_bytes[0] * (uint64_t{args.rows} + 32) <= UINT32_MAX;
-  return alike && small ? kernels : nullptr;
-}
-
 // Of a row in a stage that holds stretches of rows: an odd number of pieces of 16 bytes, so that
 // the loads of eight lanes meet different banks; up to 15 bytes in front.
 uint64_t SlotBytes(uint64_t bytes) { return ((bytes + 30) / 16 | 1) * 16; }
@@ -66,7 +55,19 @@ uint64_t PartBytes(uint64_t row_bytes) {
   return bytes;
 }
 
-// The stages of a warp that has `room` bytes for them (row_stages.h); false: there is too little.
+}  // namespace
+
+const TunedKernels* FindTuned(const ProductArgs& args) {
+  const TunedKernels* const kernels = Find(args.types[0]);
+  const bool alike = args.matrices == 1 ||
+                     (args.types[0] == args.types[1] && args.row_bytes[0] == args.row_bytes[1]);
+  // Kernels count a matrix's bytes in 32 bits.
+  const bool small = args.row_bytes[0] * (uint64_t{args.rows} + 32) <= UINT32_MAX;
+  return alike && small ? kernels : nullptr;
+}
+
+uint32_t RowStep(const ProductArgs& args) { return !kDirect && args.row_bytes[0] % 4 == 2 ? 2 : 1; }
+
 bool CutStages(const TunedKernels& kernels, uint64_t room, ProductArgs* a) {
   const uint64_t row_bytes = a->row_bytes[0];
   const auto whole = static_cast<uint32_t>(AlignUp(a->cols, kColumnStep));
@@ -92,6 +93,8 @@ bool CutStages(const TunedKernels& kernels, uint64_t room, ProductArgs* a) {
   }
   return cut(whole) > 0 || cut(kColumnStep) > 0;
 }
+
+namespace {
 
 // A block of so many warps.
 bool PlanBlock(const TunedKernels& kernels, uint64_t table_bytes, uint32_t warps, uint64_t room,
@@ -131,7 +134,7 @@ bool PlanBlock(const TunedKernels& kernels, uint64_t table_bytes, uint32_t warps
 // Dots in a block that has `room` of shared memory.
 bool PlanDots(const TunedKernels& kernels, uint64_t room, uint32_t processors, ProductArgs* a) {
   const TunedKernel& kernel = DotsOf(kernels, *a);
-  a->row_step = !kDirect && a->row_bytes[0] % 4 == 2 ? 2 : 1;
+  a->row_step = RowStep(*a);
   a->blocks = kernel.blocks;
   a->passes = 1;
   if (kDirect && a->cols <= kShortRow) {
@@ -142,7 +145,7 @@ bool PlanDots(const TunedKernels& kernels, uint64_t room, uint32_t processors, P
     a->passes = kMostPasses;
     while (a->passes > 1 && turns / a->passes < 2 * all_warps) a->passes /= 2;
   }
-  for (uint32_t warps = kDotWarps; warps >= kFewestWarps; warps /= 2) {
+  for (uint32_t warps = kDotWarps; warps >= kFewestDotWarps; warps /= 2) {
     if (PlanBlock(kernels, kernel.table_bytes, warps, room, a)) return true;
   }
   return false;
@@ -200,7 +203,7 @@ gpuError_t PrepareTunedKernels() {
 }
 
 Tuned PlanTuned(bool many, uint32_t processors, ProductArgs* args) {
-  const TunedKernels* const kernels = FindFor(*args);
+  const TunedKernels* const kernels = FindTuned(*args);
   size_t block_bytes = 0;
   if (kernels == nullptr || gpuBlockSharedBytes(&block_bytes) != gpuSuccess) return Tuned::kNone;
   if (many && PlanMatrices(*kernels, block_bytes, args)) return Tuned::kMatrices;

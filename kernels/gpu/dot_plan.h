@@ -12,6 +12,7 @@
 namespace berth::kernels::gpu {
 
 inline constexpr uint32_t kDotWarps = kDirect ? 8 : 16;
+inline constexpr uint32_t kFewestDotWarps = 4;  // with fewer the plain kernel is as good
 inline constexpr uint32_t kDotThreads = kDotWarps * 32;
 inline constexpr uint32_t kDotBlocks = kDirect ? 4 : 1;  // of a multiprocessor
 inline constexpr uint32_t kDotPartRows = 4;              // rows of half a tile
@@ -133,6 +134,14 @@ struct TunedKernels {
 };
 
 gpuError_t PrepareTunedKernels();
+
+// Of the matrices' types, if they and their sizes are some that tuned kernels take; else null.
+const TunedKernels* FindTuned(const ProductArgs& args);
+// ProductArgs::row_step of dots.
+uint32_t RowStep(const ProductArgs& args);
+// The stages of a warp of dots that has `room` bytes for them (row_stages.h); row_step has been
+// set. False: there is too little.
+bool CutStages(const TunedKernels& kernels, uint64_t room, ProductArgs* a);
 
 // Which kernel of the type takes these matrices, if any.
 enum class Tuned : uint8_t { kNone, kDots, kMatrices };

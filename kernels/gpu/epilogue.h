@@ -47,9 +47,11 @@ BERTH_CARD_ONLY void StoreWeighted(const ProductArgs& a, uint32_t expert, uint32
   const float g = a.matrices == 2 ? WithSiblings(a, 0, expert, row, weight, gate) : u;
   StoreHiddenValue(a, place, row, Activate(a.activation, a.alpha, a.limit, g, u), wide);
 }
-BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, uint32_t expert, uint32_t place,
-                                     uint32_t row, float gate, float up, bool wide) {
-  const float weight = a.weights_before ? a.weights[a.list.pairs[place]] : 1.0f;
+// `pairs`: the list's.
+BERTH_CARD_ONLY void StoreActivation(const ProductArgs& a, const uint32_t* pairs, uint32_t expert,
+                                     uint32_t place, uint32_t row, float gate, float up,
+                                     bool wide) {
+  const float weight = a.weights_before ? LoadShared(a.weights + pairs[place]) : 1.0f;
   StoreWeighted(a, expert, place, row, weight, gate, up, wide);
 }
 

@@ -142,6 +142,20 @@ struct ProductArgs {
   uint32_t warps = 0, blocks = 0;  // of a block, of a multiprocessor
   uint32_t shared_bytes = 0;
   uint32_t wide_pairs = 0;  // pairs of a unit at a time, a multiple of 16
+
+  uint32_t* flags = nullptr;  // call_kernel.h, with a third of turns: blocks that left
+};
+
+// A call in one launch (call_kernel.h).
+struct CallArgs {
+  PrepareArgs prepare;  // ids, pointer table, offsets
+  // Their lists are not used.
+  ProductArgs gate_up, down;
+  // How shared memory is cut, besides what each says of its stages and inputs.
+  uint32_t input_bytes = 0;
+  uint32_t stage_bytes = 0;  // of a warp
+  uint32_t warps = 0;
+  uint32_t shared_bytes = 0;
 };
 
 }  // namespace berth::kernels::gpu

@@ -3,6 +3,7 @@
 
 #include "kernels/formats/format.h"
 #include "kernels/gpu/audit_kernel.h"
+#include "kernels/gpu/call_plan.h"
 #include "kernels/gpu/dot_plan.h"
 #include "kernels/gpu/expert_launch.h"
 #include "kernels/gpu/expert_workspace.h"
@@ -204,6 +205,25 @@ Tuned Plan(const ExpertLauncher& launcher, const KernelChoice& kernel, bool many
   return PlanTuned(many && !IsWide(*args), launcher.processors, args);
 }
 
+// The call in one launch; false: there is no kernel for that.
+bool PlanAtOnce(const ExpertLauncher& launcher, const CardCall& call,
+                const ExpertWorkspace& workspace, CallArgs* args) {
+  const bool many =
+      HasManyPairs(launcher.dispatch, *call.layer.spec, uint64_t{call.rows} * call.top_k);
+  if (call.kernel.kind != KernelKind::kAuto || many || !launcher.dispatch.tuned ||
+      call.rows > launcher.arithmetic.exact_rows || call.units != nullptr || call.ids == nullptr ||
+      call.y == nullptr) {
+    return false;
+  }
+  args->prepare = PrepareOf(call, workspace);
+  args->gate_up = GateUpOf(call, workspace);
+  args->gate_up.h_bytes.q = nullptr;
+  args->down = DownOf(call, workspace);
+  args->down.turns = workspace.call_turns;
+  args->down.flags = workspace.call_flags;
+  return PlanCall(launcher.processors, args);
+}
+
 void Count(const ProductArgs& args, Tuned tuned, KernelLaunches* ran) {
   if (ran == nullptr) return;
   ++(tuned == Tuned::kNone       ? ran->plain
@@ -223,6 +243,7 @@ Status LoadExpertKernels() {
   BERTH_RETURN_IF_ERROR(StatusOf(PrepareReduceKernel(), "reduce kernel"));
   BERTH_RETURN_IF_ERROR(StatusOf(PrepareAuditKernel(), "audit kernel"));
   BERTH_RETURN_IF_ERROR(StatusOf(PreparePlainKernel(), "plain kernel"));
+  BERTH_RETURN_IF_ERROR(StatusOf(PrepareCallKernels(), "call kernels"));
   return StatusOf(PrepareTunedKernels(), "tuned kernels");
 }
 
@@ -267,6 +288,10 @@ Status LaunchExperts(const ExpertLauncher& launcher, const CardCall& call, gpuSt
   // A wave of no units may have no array of them either.
   if (call.rows == 0 || (call.ids == nullptr && call.unit_count == 0)) return Status();
   const ExpertWorkspace workspace(launcher.sizes, launcher.workspace);
+  if (CallArgs at_once; PlanAtOnce(launcher, call, workspace, &at_once)) {
+    if (ran != nullptr) ran->dots += 2, ++ran->at_once;
+    return StatusOf(LaunchCall(at_once, launcher.processors, stream), "call kernel");
+  }
   PrepareArgs prepare = PrepareOf(call, workspace);
   ProductArgs gate_up = GateUpOf(call, workspace), down = DownOf(call, workspace);
   SetWide(launcher, call.kernel, workspace, &prepare, &gate_up, &down);

@@ -3,8 +3,9 @@
 // memory.
 //
 // At most three launches: prepare (find the units, put rows into 8 bits), products of gate and up
-// with the activation, products of down with the weighted sum. Every kernel has been loaded by
-// LoadExpertKernels before the first of them runs.
+// with the activation, products of down with the weighted sum. Or all in one, for calls of few rows
+// of some types with ids, a sum and no choice of kernel (call_kernel.h). Every kernel has been
+// loaded by LoadExpertKernels before the first of them runs.
 #ifndef BERTH_KERNELS_GPU_EXPERT_LAUNCH_H_
 #define BERTH_KERNELS_GPU_EXPERT_LAUNCH_H_
 

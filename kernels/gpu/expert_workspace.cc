@@ -1,5 +1,6 @@
 #include "kernels/gpu/expert_workspace.h"
 
+#include "kernels/gpu/call_plan.h"
 #include "kernels/gpu/wide_rows.h"
 #include "runtime/base/math.h"
 
@@ -38,6 +39,8 @@ ExpertWorkspace::ExpertWorkspace(const ExpertSizes& sizes, std::byte* base) {
   Layout layout(base);
   layout.Place(&h_arrived, uint64_t{sizes.max_units} * CeilDiv(sizes.max_ffn, 32));
   layout.Place(&turns, 2);
+  layout.Place(&call_turns, 3);
+  layout.Place(&call_flags, kMostCallShares);
   layout.Place(&list.unit_count, 3);
   if (base != nullptr) {
     list.wide_count = list.unit_count + 1;

@@ -12,8 +12,10 @@ namespace berth::kernels::gpu {
 
 // Counters come first: they are zero between calls, whatever sizes these have.
 struct ExpertWorkspace {
-  uint32_t* h_arrived = nullptr;  // [max_units][blocks of 32 of max_ffn]
-  uint32_t* turns = nullptr;      // [2]
+  uint32_t* h_arrived = nullptr;   // [max_units][blocks of 32 of max_ffn]
+  uint32_t* turns = nullptr;       // [2]
+  uint32_t* call_turns = nullptr;  // [3]
+  uint32_t* call_flags = nullptr;  // [kMostCallShares]
   WorkList list;
   ByteRows x_bytes;    // [max_rows]
   ByteRows h_bytes;    // [max_pairs]

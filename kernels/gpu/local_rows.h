@@ -1,5 +1,6 @@
 // Activation rows that a block of the dot kernel needs, in its shared memory. Those of h it puts
-// into 8 bits by itself: so the launch before need not wait until all of a row is there.
+// into 8 bits by itself: so the launch before need not wait until all of a row is there. Where no
+// launch comes before (call_kernel.h), those of x, too.
 #ifndef BERTH_KERNELS_GPU_LOCAL_ROWS_H_
 #define BERTH_KERNELS_GPU_LOCAL_ROWS_H_
 
@@ -13,10 +14,20 @@
 
 namespace berth::kernels::gpu {
 
+// Which products a piece of code is for: those that ProductArgs says, or of a kernel for all.
+enum class Half : uint8_t { kAny, kGateUp, kDown };
+template <Half kHalf>
+BERTH_CARD_ONLY bool IsDown(const ProductArgs& a) {
+  return kHalf == Half::kAny ? a.down : kHalf == Half::kDown;
+}
+
+template <Half kHalf = Half::kAny>
 class LocalRows {
  public:
-  // `shared`: of a.local_rows rows, at a multiple of 16.
-  BERTH_CARD_ONLY LocalRows(const ProductArgs& a, uint8_t* shared, bool halves) : a_(a) {
+  // `pairs`: the list's. `shared`: of a.local_rows rows, at a multiple of 16.
+  BERTH_CARD_ONLY LocalRows(const ProductArgs& a, const uint32_t* pairs, uint8_t* shared,
+                            bool halves)
+      : a_(a), pairs_(pairs) {
     rows_.stride = (a.cols + 255) / 256 * 256;
     const uint32_t floats = a.local_rows * rows_.stride / 32;
     rows_.q = reinterpret_cast<int8_t*>(shared);
@@ -25,11 +36,21 @@ class LocalRows {
     rows_.halves = halves ? rows_.s + floats : nullptr;
   }
 
+  // What the caller's warp puts into 8 bits next, four values a lane: 128 columns of a row each.
+  static constexpr uint32_t kPieces = kHalf == Half::kAny ? 1 : 2;
+  struct Pieces {
+    FourFloats x[kPieces];
+  };
+  // Asks for the first ones of Make(first, count).
+  BERTH_CARD_ONLY Pieces Ask(uint32_t first, uint32_t count) const {
+    if (!kConverts && !a_.down) return {};
+    return Load(ThreadIndex() / kWarp, first, count);
+  }
   // The whole block: the inputs of places [first, first + count) as rows 0 and so on. Synchronizes
   // behind it.
-  BERTH_CARD_ONLY void Make(uint32_t first, uint32_t count) const {
-    if (a_.down) {
-      Quantize(first, count);
+  BERTH_CARD_ONLY void Make(uint32_t first, uint32_t count, const Pieces& pieces) const {
+    if (kConverts || a_.down) {
+      Quantize(first, count, pieces);
     } else {
       Copy(first, count);
     }
@@ -39,6 +60,8 @@ class LocalRows {
   BERTH_CARD_ONLY const ByteRows& rows() const { return rows_; }
 
  private:
+  static constexpr bool kConverts = kHalf != Half::kAny;
+
   // A lane a piece of 16 bytes; a row by as many warps as there are for each.
   BERTH_CARD_ONLY void Copy(uint32_t first, uint32_t count) const {
     const uint32_t of_q = rows_.stride / 16, of_d = rows_.stride / 128;
@@ -69,37 +92,59 @@ class LocalRows {
     return reinterpret_cast<uint8_t*>(of.halves) + 16 * (row * 2 * of_d + piece - of_d);
   }
 
-  // Four values a lane: 128 columns of a row by a warp. The next ones are under way meanwhile.
-  BERTH_CARD_ONLY void Quantize(uint32_t first, uint32_t count) const {
-    const uint32_t warps = BlockThreads() / kWarp, pieces = (a_.cols + 127) / 128;
+  BERTH_CARD_ONLY void Quantize(uint32_t first, uint32_t count, Pieces pieces) const {
+    const uint32_t warps = BlockThreads() / kWarp;
     uint32_t i = ThreadIndex() / kWarp;
-    Piece piece = PieceOf(i, pieces, first, count);
     BERTH_NO_UNROLL
-    for (; i < count * pieces; i += warps) {
-      const Piece next = PieceOf(i + warps, pieces, first, count);
-      QuantizeBlocks(piece.x.values, rows_, piece.row, piece.col / 32, piece.there);
-      piece = next;
+    while (PlaceOf(i, count).row < count) {
+      // Under way meanwhile.
+      const Pieces next = Load(i + kPieces * warps, first, count);
+      BERTH_UNROLL
+      for (uint32_t n = 0; n < kPieces; ++n) {
+        const Place at = PlaceOf(i + n * warps, count);
+        if (at.row >= count) return;
+        QuantizeBlocks(pieces.x[n].values, rows_, at.row, at.col / 32, at.there);
+      }
+      i += kPieces * warps;
+      pieces = next;
     }
   }
-  struct Piece {
+  struct Place {
     uint32_t row, col;
     bool there;
-    FourFloats x;
   };
-  BERTH_CARD_ONLY Piece PieceOf(uint32_t i, uint32_t pieces, uint32_t first, uint32_t rows) const {
-    Piece piece;
-    piece.row = i / pieces;
-    piece.col = 128 * (i - piece.row * pieces) + 4 * Lane();
-    piece.there = piece.row < rows && piece.col < a_.cols;
-    piece.x = {};
-    if (piece.there) {
-      const size_t row = first + piece.row;
-      LoadSharedFour(a_.h + row * a_.cols + piece.col, piece.x.values);
+  BERTH_CARD_ONLY Place PlaceOf(uint32_t i, uint32_t rows) const {
+    const uint32_t pieces = (a_.cols + 127) / 128;
+    Place at;
+    at.row = i / pieces;
+    at.col = 128 * (i - at.row * pieces) + 4 * Lane();
+    at.there = at.row < rows && at.col < a_.cols;
+    return at;
+  }
+  BERTH_CARD_ONLY Pieces Load(uint32_t i, uint32_t first, uint32_t rows) const {
+    Pieces to = {};
+    BERTH_UNROLL
+    for (uint32_t n = 0; n < kPieces; ++n) {
+      const Place at = PlaceOf(i + n * (BlockThreads() / kWarp), rows);
+      if (at.row >= rows) break;
+      if (at.there) LoadFour(first + at.row, at.col, to.x[n].values);
     }
-    return piece;
+    return to;
+  }
+  BERTH_CARD_ONLY void LoadFour(uint32_t place, uint32_t col, float (&to)[4]) const {
+    const size_t row = kHalf == Half::kGateUp ? pairs_[place] / a_.top_k : place;
+    const float* const from = a_.x + row * a_.cols + col;
+    // Of all rows, if of the first; h's are.
+    if (kHalf != Half::kGateUp || IsWhole16(a_.x)) {
+      LoadSharedFour(from, to);
+    } else {
+      BERTH_UNROLL
+      for (uint32_t k = 0; k < 4; ++k) to[k] = LoadShared(from + k);
+    }
   }
 
   const ProductArgs& a_;
+  const uint32_t* const pairs_;
   ByteRows rows_;
 };
 

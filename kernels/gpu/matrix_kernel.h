@@ -142,7 +142,8 @@ class MatrixBlock {
         StorePartial(a_, tile.unit.expert, a_.list.pairs[place], self, product);
       } else {
         const float up = a_.matrices == 2 ? Total(n, row + 8) : product;
-        StoreActivation(a_, tile.unit.expert, place, self, product, up, DownIsWide(a_, tile.unit));
+        StoreActivation(a_, a_.list.pairs, tile.unit.expert, place, self, product, up,
+                        DownIsWide(a_, tile.unit));
       }
     }
   }

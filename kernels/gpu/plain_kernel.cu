@@ -117,7 +117,7 @@ BERTH_CARD_ONLY void PlainChunk(const ProductArgs& a, const CardUnit& unit, uint
   if (a.down) {
     StorePartial(a, unit.expert, a.list.pairs[place], self, up);
   } else {
-    StoreActivation(a, unit.expert, place, self, gate, up, DownIsWide(a, unit));
+    StoreActivation(a, a.list.pairs, unit.expert, place, self, gate, up, DownIsWide(a, unit));
   }
 }
 

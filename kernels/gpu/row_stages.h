@@ -41,6 +41,7 @@ class RowStages {
     slot_ = by_part() ? row / kPartRows * a.part_bytes + in_part * row_bytes() : row * a.row_stride;
     most_ = !by_part() ? 1 : in_part == 0 ? kPartRows : 0;
     const uint32_t reads = *ReadsAt(barriers);
+    if (reads == 0) return;
     round_ = reads / a.depth;
     stage_ = reads - round_ * a.depth;
   }

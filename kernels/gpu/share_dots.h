@@ -2,6 +2,9 @@
 // as many units at a time as there is room for the inputs of their pairs in 8 bits (local_rows.h).
 // Warps take tiles in turns, each out of stages of its own (row_stages.h); what a tile makes is
 // only stored, and nothing is waited for between tiles.
+//
+// The list lies in the card's memory, or in the block's own (call_kernel.h); some units of it are
+// at hand.
 #ifndef BERTH_KERNELS_GPU_SHARE_DOTS_H_
 #define BERTH_KERNELS_GPU_SHARE_DOTS_H_
 
@@ -15,7 +18,8 @@ namespace berth::kernels::gpu {
 struct ShareItems {
   const ProductArgs& a;
   const CardUnit* units;  // from that on which has number 0 in places
-  uint32_t tiles_;        // of a unit
+  bool down;
+  uint32_t tiles_;  // of a unit
   uint32_t rows_apart_;
 
   BERTH_CARD_ONLY uint32_t tiles() const { return tiles_; }
@@ -29,55 +33,92 @@ struct ShareItems {
   }
   BERTH_CARD_ONLY const uint8_t* MatrixOf(uint32_t unit_at) const {
     const CardUnit& unit = units[unit_at];
-    const uint8_t* const one = a.down ? unit.down : unit.up;
+    const uint8_t* const one = down ? unit.down : unit.up;
     return a.matrices == 2 && Lane() % 8 < 4 ? unit.gate : one;
   }
 };
 
-template <typename F>
+// Tiles of a unit.
+BERTH_CARD_ONLY uint32_t TilesOfUnit(const ProductArgs& a) {
+  const uint32_t log_rows = (a.matrices == 2 ? 2 : 3) + (a.row_step == 1 ? 0 : 1);
+  return ((a.rows + (1u << log_rows) - 1) >> log_rows) * a.row_step;
+}
+
+// Of a unit whose share of the work is `work`, the tile that lies `part` of that, which is less,
+// from its begin. All blocks find the same, and no earlier one for more. By floats: a division of
+// integers of 64 bits takes a hundred instructions.
+BERTH_CARD_ONLY uint32_t TileAt(uint64_t part, uint64_t work, uint32_t tiles) {
+  const auto tile = static_cast<uint32_t>(
+      Mul(static_cast<float>(part), Div(static_cast<float>(tiles), static_cast<float>(work))));
+  return tile < tiles ? tile : tiles - 1;
+}
+
+// What of a share is in a block's kShareWords words: its tiles and the unit of the first; the first
+// word is others'.
+inline constexpr uint32_t kShareBegin = 1, kShareEnd = 2, kShareUnit = 3;
+
+template <typename F, Half kHalf = Half::kAny>
 class ShareDots {
  public:
-  // In shared memory: `words`: kShareWords; `units`: kDotUnits.
+  // In shared memory: `words`: kShareWords; `units`: kDotUnits. `list` and `pairs`: the list's.
   BERTH_CARD_ONLY ShareDots(const ProductArgs& a, uint32_t* words, CardUnit* units,
-                            const LocalRows& local, const CardTable& table,
+                            const CardUnit* list, const uint32_t* pairs,
+                            const LocalRows<kHalf>& local, const CardTable& table,
                             const RowStages<F>& stages)
-      : a_(a), words_(words), units_(units), local_(local), table_(table), stages_(stages) {
-    const uint32_t log_rows = (a.matrices == 2 ? 2 : 3) + (a.row_step == 1 ? 0 : 1);
-    tiles_ = ((a.rows + (1u << log_rows) - 1) >> log_rows) * a.row_step;
-  }
+      : a_(a),
+        words_(words),
+        units_(units),
+        list_(list),
+        pairs_(pairs),
+        local_(local),
+        table_(table),
+        stages_(stages),
+        tiles_(TilesOfUnit(a)) {}
 
   // Share `share` of the tiles of the list's units from `first_unit` on. `waits`: the list is
   // there; before inputs are, WaitAndGoOn has to be called.
   BERTH_CARD_ONLY void Run(uint32_t share, uint32_t first_unit, bool waits) {
     FindTiles(share, first_unit);
-    const uint32_t end = words_[kEnd];
-    uint32_t unit = words_[kUnit];
-    bool loaded = true;
-    for (uint32_t at = words_[kBegin]; at < end;) {
-      if (!loaded) {
-        SyncBlock();  // warps may still read the units before
-        if (ThreadIndex() < kDotUnits && (unit + ThreadIndex()) * tiles_ < end) {
-          units_[ThreadIndex()] = a_.list.units[unit + ThreadIndex()];
-        }
-        SyncBlock();
+    RunFound(false, waits);
+  }
+
+  // Of a share that was found: asks for its first weights.
+  BERTH_CARD_ONLY void Ask() {
+    const uint32_t begin = words_[kShareBegin], end = words_[kShareEnd];
+    if (begin >= end) return;
+    const uint32_t unit = words_[kShareUnit];
+    stages_.Start(ItemsOf(), PlaceOf(begin, unit),
+                  EndOf(WindowOf(unit, end), unit, end) - unit * tiles_);
+  }
+  // Runs it. `asked`: of the warp, Ask() was called. `waits`: as of Run.
+  BERTH_CARD_ONLY void RunFound(bool asked, bool waits) {
+    const uint32_t begin = words_[kShareBegin], end = words_[kShareEnd];
+    uint32_t unit = words_[kShareUnit];
+    for (uint32_t at = begin; at < end;) {
+      if (at != begin) {
+        SyncBlock();  // warps may still read the units before, and their inputs
+        LoadUnits(unit, end);
       }
-      loaded = false;
       const Window window = WindowOf(unit, end);
-      DotPlace place;
-      place.Step(at - unit * tiles_ + ThreadIndex() / kWarp);
-      place.Settle(tiles_);
-      at = (unit + window.units) * tiles_ < end ? (unit + window.units) * tiles_ : end;
+      const DotPlace place = PlaceOf(at, unit);
+      at = EndOf(window, unit, end);
       const uint32_t left = at - unit * tiles_;
       for (uint32_t pair = 0; pair < window.pairs; pair += window.at_once) {
-        const ShareItems items = {a_, units_, tiles_,
-                                  BlockThreads() / kWarp * (a_.matrices == 2 ? 4 : 8)};
-        stages_.Start(items, place, left);
+        const ShareItems items = ItemsOf();
+        const uint32_t pairs = window.pairs - pair;
+        const uint32_t from = units_[0].first + pair;
+        const uint32_t count = pairs < window.at_once ? pairs : window.at_once;
+        // What has been in the card's memory from the begin is asked for first.
+        constexpr bool kThere = kHalf == Half::kGateUp;
+        typename LocalRows<kHalf>::Pieces pieces;
+        if (kThere) pieces = local_.Ask(from, count);
+        if (kHalf == Half::kAny || !asked) stages_.Start(items, place, left);
+        asked = false;
         if (waits) WaitAndGoOn();
         waits = false;
         if (pair != 0) SyncBlock();
-        const uint32_t pairs = window.pairs - pair;
-        const uint32_t from = units_[0].first + pair;
-        local_.Make(from, pairs < window.at_once ? pairs : window.at_once);
+        if (!kThere) pieces = local_.Ask(from, count);
+        local_.Make(from, count, pieces);
         RunItems(items, place, left, unit, pair, from);
       }
       unit += window.units;
@@ -89,8 +130,30 @@ class ShareDots {
   BERTH_CARD_ONLY void Close() const { stages_.Close(); }
 
  private:
-  // What of a share is in `words_`: its tiles and the unit of the first; the first word is others'.
-  static constexpr uint32_t kBegin = 1, kEnd = 2, kUnit = 3;
+  // Not kept where the arguments have them: registers are short.
+  BERTH_CARD_ONLY const CardUnit* List() const {
+    return kHalf == Half::kAny ? a_.list.units : list_;
+  }
+  BERTH_CARD_ONLY const uint32_t* Pairs() const {
+    return kHalf == Half::kAny ? a_.list.pairs : pairs_;
+  }
+  BERTH_CARD_ONLY void LoadUnits(uint32_t unit, uint32_t end) const {
+    if (ThreadIndex() < kDotUnits && (unit + ThreadIndex()) * tiles_ < end) {
+      units_[ThreadIndex()] = List()[unit + ThreadIndex()];
+    }
+    SyncBlock();
+  }
+  BERTH_CARD_ONLY ShareItems ItemsOf() const {
+    return {a_, units_, IsDown<kHalf>(a_), tiles_,
+            BlockThreads() / kWarp * (a_.matrices == 2 ? 4 : 8)};
+  }
+  // The warp's first tile of those from `at` on, counted from unit `unit` on.
+  BERTH_CARD_ONLY DotPlace PlaceOf(uint32_t at, uint32_t unit) const {
+    DotPlace place;
+    place.Step(at - unit * tiles_ + ThreadIndex() / kWarp);
+    place.Settle(tiles_);
+    return place;
+  }
 
   // The tiles of the list's units from `first` on that share `share` has, where shares are of like
   // work, and its first units. Synchronizes in front and behind.
@@ -113,8 +176,8 @@ class ShareDots {
       for (uint32_t i = 0; i < 2; ++i) {
         const uint64_t wanted = uint64_t{share + i} * all;
         if (wanted < begins || wanted >= begins + work) continue;
-        words_[kBegin + i] = at * tiles_ + static_cast<uint32_t>((wanted - begins) * tiles_ / work);
-        if (i == 0) words_[kUnit] = at;
+        words_[kShareBegin + i] = at * tiles_ + TileAt(wanted - begins, work, tiles_);
+        if (i == 0) words_[kShareUnit] = at;
       }
       at += BlockThreads();
       if (at >= end) break;
@@ -122,11 +185,11 @@ class ShareDots {
       count = units[at].count;
     }
     if (ThreadIndex() == 0) {
-      if (first == end) words_[kBegin] = words_[kUnit] = end * tiles_;
-      if (first == end || share + 1 == GridBlocks()) words_[kEnd] = end * tiles_;
+      if (first == end) words_[kShareBegin] = words_[kShareUnit] = end * tiles_;
+      if (first == end || share + 1 == GridBlocks()) words_[kShareEnd] = end * tiles_;
     }
     SyncBlock();
-    const uint32_t unit = words_[kUnit];
+    const uint32_t unit = words_[kShareUnit];
     if (mine >= unit && mine < unit + kDotUnits) units_[mine - unit] = own;
     const uint32_t later = unit + ThreadIndex();
     if (ThreadIndex() < kDotUnits && later >= first + BlockThreads() && later < end) {
@@ -151,6 +214,11 @@ class ShareDots {
     }
     return {units, pairs, a_.local_rows};
   }
+  // The tile behind its last.
+  BERTH_CARD_ONLY uint32_t EndOf(const Window& window, uint32_t unit, uint32_t end) const {
+    const uint32_t behind = (unit + window.units) * tiles_;
+    return behind < end ? behind : end;
+  }
 
   // `pair`: the first of the pairs, of the one unit if they come in parts; `from`: its place.
   BERTH_CARD_ONLY void RunItems(const ShareItems& items, DotPlace at, uint32_t end, uint32_t unit,
@@ -160,13 +228,14 @@ class ShareDots {
       const CardUnit of = units_[at.unit_at];
       const uint32_t left = of.count - pair, count = left < kDotPairs ? left : kDotPairs;
       const uint32_t place = of.first + pair;
-      const bool there = (a_.down ? of.down : of.up) != nullptr;
-      const bool arrives = there && !a_.down && a_.h_bytes.q != nullptr && pair + count == of.count;
+      const bool there = (IsDown<kHalf>(a_) ? of.down : of.up) != nullptr;
+      const bool arrives = kHalf == Half::kAny && there && !a_.down && a_.h_bytes.q != nullptr &&
+                           pair + count == of.count;
       const uint32_t first = items.FirstOutput(at.tile);
       const uint32_t of_unit = end - at.unit_at * tiles_;
       // Tiles before this one; if their outputs have to be announced, one at a time.
       const uint32_t before = arrives ? at.tile + 1 : of_unit < tiles_ ? of_unit : tiles_;
-      const Pairs pairs = {of, place, place - from, count, there};
+      const UnitPairs pairs = {of, place, place - from, count, there};
       stages_.Begin(items, at);
       if (count == 1) {
         TakeTiles<1>(items, &at, before, pairs);
@@ -185,7 +254,7 @@ class ShareDots {
     }
   }
 
-  struct Pairs {
+  struct UnitPairs {
     const CardUnit& unit;
     uint32_t place, local, count;
     bool there;  // the unit's matrices are
@@ -193,7 +262,7 @@ class ShareDots {
   // The warp's tiles from `at` on and before tile `before` of the unit.
   template <uint32_t kRows>
   BERTH_CARD_ONLY void TakeTiles(const ShareItems& items, DotPlace* at, uint32_t before,
-                                 const Pairs& pairs) {
+                                 const UnitPairs& pairs) {
     uint32_t inputs[kRows];
     BERTH_UNROLL
     for (uint32_t n = 0; n < kRows; ++n) {
@@ -242,7 +311,7 @@ class ShareDots {
   };
   template <uint32_t kRows>
   BERTH_CARD_ONLY void Store(const Outputs<(kRows + 3) / 4>& outputs, uint32_t tiles,
-                             const Pairs& pairs) const {
+                             const UnitPairs& pairs) const {
     const bool own = a_.matrices == 1 || Lane() % 8 < 4;
     const bool stores =
         pairs.there && own && outputs.row < a_.rows && (kRows >= 4 || Lane() / 8 / kRows < tiles);
@@ -253,22 +322,25 @@ class ShareDots {
       const uint32_t n = first + Lane() / 8 % kRows;
       if (!stores || n >= pairs.count) continue;
       const uint32_t place = pairs.place + n, expert = pairs.unit.expert;
-      if (a_.down) {
-        StorePartial(a_, expert, a_.list.pairs[place], outputs.row, product);
+      if (IsDown<kHalf>(a_)) {
+        StorePartial(a_, expert, Pairs()[place], outputs.row, product);
       } else {
-        StoreActivation(a_, expert, place, outputs.row, product, a_.matrices == 2 ? other : product,
-                        DownIsWide(a_, pairs.unit));
+        StoreActivation(a_, Pairs(), expert, place, outputs.row, product,
+                        a_.matrices == 2 ? other : product,
+                        kHalf == Half::kAny && DownIsWide(a_, pairs.unit));
       }
     }
   }
 
   const ProductArgs& a_;
   uint32_t* const words_;
-  CardUnit* const units_;
-  const LocalRows& local_;
+  CardUnit* const units_;  // from that on which has number 0 in places
+  const CardUnit* const list_;
+  const uint32_t* const pairs_;
+  const LocalRows<kHalf>& local_;
   const CardTable table_;
   RowStages<F> stages_;
-  uint32_t tiles_ = 0;
+  const uint32_t tiles_;
 };
 
 }  // namespace berth::kernels::gpu

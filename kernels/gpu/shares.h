@@ -45,18 +45,31 @@ BERTH_CARD_ONLY uint32_t EndShare(const ProductArgs& a, uint32_t* word) {
   return *word;
 }
 
+// By a thread: until another block has made *at `least` or more.
+BERTH_CARD_ONLY void WaitUntil(const ProductArgs& a, const uint32_t* at, uint32_t least) {
+  // More than seconds, where microseconds are usual: the card is no longer itself, and a graph has
+  // to drain all the same.
+  constexpr uint32_t kMostPolls = 1u << 26;
+  uint32_t polls = 0;
+  while (Poll(at) < least && ++polls < kMostPolls) Pause();
+  if (polls == kMostPolls && a.failed_unit != nullptr) *a.failed_unit = kCardGaveUp;
+}
 // Until every share has ended.
 BERTH_CARD_ONLY void WaitForShares(const ProductArgs& a) {
   if (ThreadIndex() == 0) {
-    // More than seconds, where microseconds are usual: the card is no longer itself, and a graph
-    // has to drain all the same.
-    constexpr uint32_t kMostPolls = 1u << 26;
-    uint32_t polls = 0;
-    while (Poll(a.turns + 1) < GridBlocks() && ++polls < kMostPolls) Pause();
-    if (polls == kMostPolls && a.failed_unit != nullptr) *a.failed_unit = kCardGaveUp;
+    WaitUntil(a, a.turns + 1, GridBlocks());
     Fence();
   }
   SyncBlock();
+}
+// Nothing is waited for any more. Where no launch before sets turns and flags to zero, the last
+// block to come here does. By the last warp, which has least to sum.
+BERTH_CARD_ONLY void LeaveShares(const ProductArgs& a) {
+  if (ThreadIndex() / kWarp + 1 != BlockThreads() / kWarp) return;
+  const uint32_t left = Lane() == 0 ? AtomicAdd(a.turns + 2, 1) + 1 : 0;
+  if (FromLane(left, 0) != GridBlocks()) return;
+  for (uint32_t share = Lane(); share < GridBlocks(); share += kWarp) a.flags[share] = 0;
+  if (Lane() < 3) a.turns[Lane()] = 0;
 }
 
 // Of pairs in a row, a lane each: which are somebody's, and the lane's weight.
@@ -71,8 +84,8 @@ BERTH_CARD_ONLY PairWeights WeightsOf(const ProductArgs& a, uint32_t row, uint32
   const uint32_t k = first + Lane(), pair = row * a.top_k + k;
   const bool is = Lane() < kCount && k < a.top_k;
   // Both asked for together.
-  const int32_t id = is ? a.ids[pair] : kNoExpert;
-  const float weight = !is || a.weights_before ? 1.0f : a.weights[pair];
+  const int32_t id = is ? LoadShared(a.ids + pair) : kNoExpert;
+  const float weight = !is || a.weights_before ? 1.0f : LoadShared(a.weights + pair);
   return {Ballot(id >= 0 && static_cast<uint32_t>(id) < a.experts), weight};
 }
 
@@ -124,7 +137,7 @@ BERTH_CARD_ONLY void SumColumns(const ProductArgs& a, uint32_t row, uint32_t col
 }
 
 // Waits for all shares. What does not depend on them is asked for before.
-template <uint32_t kCols, uint32_t kAtOnce, bool kFours = false>
+template <bool kLeaves, uint32_t kCols, uint32_t kAtOnce, bool kFours = false>
 BERTH_CARD_ONLY void SumRows(const ProductArgs& a) {
   const uint32_t apart = GridBlocks() * (BlockThreads() / kWarp);
   const uint32_t parts = (a.rows + kCols * kWarp - 1) / (kCols * kWarp);
@@ -133,6 +146,7 @@ BERTH_CARD_ONLY void SumRows(const ProductArgs& a) {
   PairWeights pairs;
   if (i < count) pairs = WeightsOf<kAtOnce>(a, i / parts, 0);
   WaitForShares(a);
+  if constexpr (kLeaves) LeaveShares(a);
   BERTH_NO_UNROLL
   while (i < count) {
     SumColumns<kCols, kAtOnce, kFours>(a, i / parts, i % parts * kCols * kWarp, pairs);
@@ -141,16 +155,17 @@ BERTH_CARD_ONLY void SumRows(const ProductArgs& a) {
   }
 }
 
-// This block's part of y, once every share has ended.
+// This block's part of y, once every share has ended. kLeaves: LeaveShares.
+template <bool kLeaves = false>
 BERTH_CARD_ONLY void SumShares(const ProductArgs& a) {
   if (a.turns == nullptr) return;
   // Few columns a warp where there are warps enough.
   if (a.x_rows * ((a.rows + kWarp - 1) / kWarp) <= GridBlocks() * (BlockThreads() / kWarp)) {
-    SumRows<1, kDirect ? 5 : 10>(a);
+    SumRows<kLeaves, 1, kDirect ? 5 : 10>(a);
   } else if (!kDirect && a.rows % 4 == 0 && IsWhole16(a.partials) && IsWhole16(a.y)) {
-    SumRows<4, 10, true>(a);
+    SumRows<kLeaves, 4, 10, true>(a);
   } else {
-    SumRows<4, kDirect ? 2 : 4>(a);
+    SumRows<kLeaves, 4, kDirect ? 2 : 4>(a);
   }
 }
 

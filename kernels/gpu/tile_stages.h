@@ -148,22 +148,28 @@ constexpr uint32_t TableCopies() {
 template <typename F, uint32_t kMostBytes>
 inline constexpr uint32_t kTableCopies = TableCopies<F, kMostBytes>();
 
-// The whole block calls it, and synchronizes then.
+// Copies of a format's table into shared memory, by the whole block, which synchronizes behind it:
+// a thread loads eight words, then stores them. `first`: where a thread's next ones begin, at first
+// ThreadIndex().
 template <typename F, uint32_t kCopies>
-BERTH_CARD_ONLY void FillTableCopies(uint32_t* to) {
-  constexpr uint32_t kAtOnce = kCopies % 4 == 0 ? 4 : 1;
-  constexpr uint32_t kCount = F::kTableWords * kCopies / kAtOnce;
-  constexpr uint32_t kLoads = 8;  // under way
-  for (uint32_t first = ThreadIndex(); first < kCount; first += kLoads * BlockThreads()) {
-    uint32_t words[kLoads];
+class TableFill {
+ public:
+  struct Words {
+    uint32_t words[8];
+  };
+  BERTH_CARD_ONLY static Words Load(uint32_t first) {
+    Words to;
     BERTH_UNROLL
     for (uint32_t n = 0; n < kLoads; ++n) {
       const uint32_t i = first + n * BlockThreads();
-      words[n] = i < kCount ? F::TableWord(i / (kCopies / kAtOnce)) : 0;
+      to.words[n] = i < kCount ? F::TableWord(i / (kCopies / kAtOnce)) : 0;
     }
+    return to;
+  }
+  BERTH_CARD_ONLY static void Store(uint32_t* to, uint32_t first, const Words& from) {
     BERTH_UNROLL
     for (uint32_t n = 0; n < kLoads; ++n) {
-      const uint32_t i = first + n * BlockThreads(), word = words[n];
+      const uint32_t i = first + n * BlockThreads(), word = from.words[n];
       if (i >= kCount) continue;
       if constexpr (kAtOnce == 4) {
         reinterpret_cast<FourWords*>(to)[i] = {{word, word, word, word}};
@@ -172,6 +178,20 @@ BERTH_CARD_ONLY void FillTableCopies(uint32_t* to) {
       }
     }
   }
+  // From the thread's `first` on.
+  BERTH_CARD_ONLY static void Fill(uint32_t* to, uint32_t first) {
+    for (; first < kCount; first += kLoads * BlockThreads()) Store(to, first, Load(first));
+  }
+  BERTH_CARD_ONLY static uint32_t Next(uint32_t first) { return first + kLoads * BlockThreads(); }
+
+ private:
+  static constexpr uint32_t kLoads = 8;
+  static constexpr uint32_t kAtOnce = kCopies % 4 == 0 ? 4 : 1;
+  static constexpr uint32_t kCount = F::kTableWords * kCopies / kAtOnce;
+};
+template <typename F, uint32_t kCopies>
+BERTH_CARD_ONLY void FillTableCopies(uint32_t* to) {
+  TableFill<F, kCopies>::Fill(to, ThreadIndex());
 }
 template <uint32_t kCopies>
 BERTH_CARD_ONLY CardTable TableOfLane(const uint32_t* table) {
