@@ -65,8 +65,8 @@ do_hip() {
     --rows 1,3,8,16 --json "$out/hip-check.json"
 }
 
-# Every tuned kernel and the plain one, on shapes that are quick under a checker, units of 1 to 12
-# rows in one call. A line for each tool: cases that it saw, and what it says.
+# Every tuned kernel and the plain one, on shapes that are quick under a checker, units of 1 to 5 rows
+# in one call, and of 1 to 12. A line for each tool: cases that it saw, and what it says.
 do_sanitizer() {
   local pairs=${SANITIZER_PAIRS:-all}
   if ! command -v compute-sanitizer > /dev/null; then
@@ -90,7 +90,7 @@ $(wc -w <<< "$pairs") pairs of types without hazards ($(cases_right "$logs/racec
 # sanitize TOOL CARD_CHECK PAIRS
 sanitize() {
   compute-sanitizer --tool "$1" --error-exitcode 9 "$2" --smoke --brief --threads 4 \
-    --shapes odd,small --rows 12 --pairs "$3"
+    --shapes odd,small --rows 5,12 --pairs "$3"
 }
 # cases_right LOG
 cases_right() {
